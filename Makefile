@@ -1,0 +1,62 @@
+# Everything a contributor needs, from a fresh clone: `make help`.
+# Needs git, make and a Python >= 3.11 that has pip and venv; installs only into this folder.
+
+PYTHON ?= python3
+UV_VERSION := 0.13.7
+UV := .uv/uv-$(UV_VERSION)
+LOCK := requirements.lock.txt
+BIN := .venv/bin
+
+export UV_PYTHON_DOWNLOADS := never
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+# An environment active in the caller's shell must not be mistaken for ours.
+unexport VIRTUAL_ENV
+unexport PYTHONPATH
+unexport PYTHONHOME
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test check format lock bench clean
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: .venv/.stamp  ## install everything, hash-checked, into .venv (once)
+
+test: setup check  ## what CI runs: the checks below, then every test
+	$(BIN)/python -m pytest $(ARGS)
+
+check: setup  ## formatting, lint, types, and the import arrows; seconds
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(BIN)/python -m pytest tests/test_layers.py
+
+format: setup  ## rewrite the files the way `make check` wants them
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: setup  ## measure; one JSON object per line (one only: make bench NAME=simulator)
+	@names="$(or $(NAME),$(patsubst benchmarks/%.py,%,$(filter-out benchmarks/_%,$(wildcard benchmarks/*.py))))"; \
+	test -n "$$names" || { echo "no benchmark yet: benchmarks/ is empty"; exit 1; }; \
+	for name in $$names; do $(BIN)/python -m benchmarks.$$name || exit 1; done
+
+lock: $(UV)  ## choose the newest allowed versions again and write them with hashes
+	.uv/bin/uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 \
+	    --extra dev --extra bullet --extra video --generate-hashes \
+	    --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
+	    --output-file $(LOCK)
+
+clean:  ## remove both environments and all caches
+	rm -rf .venv .uv .cache .pytest_cache .ruff_cache .hypothesis build dist
+
+# uv lives in its own environment: a sync of .venv would remove it from there.
+$(UV):
+	$(PYTHON) -m venv --clear .uv
+	.uv/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@touch $@
+
+.venv/.stamp: pyproject.toml $(LOCK) | $(UV)
+	test -x $(BIN)/python || .uv/bin/uv venv --quiet --python .uv/bin/python .venv
+	.uv/bin/uv pip sync --quiet --python $(BIN)/python --require-hashes $(LOCK)
+	.uv/bin/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@touch $@

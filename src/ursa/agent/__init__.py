@@ -1,0 +1,1 @@
+"""Where dream and wanting are joined: state, acting, learning. Read learn.py first."""

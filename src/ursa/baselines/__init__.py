@@ -1,0 +1,1 @@
+"""The same agent with another objective or skill law; nothing is copied."""

@@ -1,0 +1,1 @@
+"""Wanting things inside the dream: returns, critics, actor, multipliers, objective."""

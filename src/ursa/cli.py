@@ -1,0 +1,98 @@
+"""The `ursa` command: a table of sub-commands, of which only the one called is imported."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ursa import __version__
+from ursa.errors import UserError, unknown
+
+
+@dataclass(frozen=True)
+class Command:
+    """One sub-command: where its function is, and what it does in one line.
+
+    The function's parameters become the options and its docstring their help; it returns None or
+    an exit code. Its module is imported when the command is called, not before.
+    """
+
+    target: str  # "module:function"
+    summary: str
+
+    def load(self) -> Callable[..., int | None]:
+        """Import the module and return the function."""
+        module, function = self.target.split(":")
+        return getattr(importlib.import_module(module), function)
+
+
+COMMANDS: Mapping[str, Command] = {
+    "doctor": Command("ursa.doctor:doctor", "check that this machine can train, and how to fix it"),
+    "watch": Command("ursa.show.watch:watch", "see a robot move: a video or a picture of it"),
+    "robot check": Command(
+        "ursa.robot.conformance:check", "prove that a robot obeys the contract every robot obeys"
+    ),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the sub-command that `argv` (or the shell) names; return an exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return dispatch(arguments, COMMANDS)
+    except UserError as error:
+        print(f"ursa: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("ursa: interrupted", file=sys.stderr)
+        return 130
+
+
+def dispatch(arguments: Sequence[str], commands: Mapping[str, Command]) -> int:
+    """Answer --help and --version; otherwise call the command with the arguments left over."""
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(overview(commands))
+        return 0
+    if arguments[0] == "--version":
+        print(f"ursa {__version__}")
+        return 0
+    for words in (2, 1):
+        name = " ".join(arguments[:words])
+        if len(arguments) >= words and name in commands:
+            return call(name, commands[name], arguments[words:])
+    group = {name: it for name, it in commands.items() if name.startswith(f"{arguments[0]} ")}
+    if group and (len(arguments) == 1 or arguments[1] in ("-h", "--help")):
+        print(overview(group))
+        return 0
+    raise unknown("command", " ".join(arguments[: 2 if group else 1]), commands)
+
+
+def call(name: str, command: Command, arguments: Sequence[str]) -> int:
+    """Let tyro turn `arguments` into the function's parameters, and call it."""
+    import tyro
+
+    config = (tyro.conf.FlagCreatePairsOff,)
+    code = tyro.cli(command.load(), args=arguments, prog=f"ursa {name}", config=config)
+    return code or 0
+
+
+def overview(commands: Mapping[str, Command]) -> str:
+    """The page that `ursa --help` prints; it imports no command."""
+    width = max(map(len, commands)) + 2
+    return "\n".join(
+        [
+            "usage: ursa COMMAND [OPTIONS]",
+            "",
+            "URSA lets a legged robot find out by itself what it can do.",
+            "",
+            "commands:",
+            *(f"  {name:<{width}}{command.summary}" for name, command in commands.items()),
+            "",
+            "ursa COMMAND --help   the options of one command, with their defaults",
+            "ursa --version        the version",
+            "",
+            "New here? `ursa doctor` says whether this machine is ready.",
+        ]
+    )

@@ -1,0 +1,208 @@
+"""Every number of a run, frozen, with the paper's value and symbol. Imports nothing heavy.
+
+A room receives its own section. Words that choose a variant are checked here and turned into
+functions once, where the run is put together; nothing compares them later.
+"""
+
+from dataclasses import dataclass, field, fields, is_dataclass
+
+from ursa.errors import UserError
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorldConfig:
+    """The world model W: sizes of the DayDreamer A1 configuration."""
+
+    deter: int = 256  # recurrent state
+    units: int = 256  # width inside the recurrent model
+    stoch: int = 32  # categorical variables
+    classes: int = 32  # classes of each
+    unimix: float = 0.01  # share of uniform mixed into every categorical
+    prior_layers: int = 3
+    encoder_layers: int = 4
+    encoder_units: int = 512
+    head_layers: int = 4
+    head_units: int = 512
+    kl_target: float = 3.5  # nats the controller aims at
+    kl_balance: float = 0.8  # weight of the side that trains the prior
+
+
+@dataclass(frozen=True, kw_only=True)
+class BehaviorConfig:
+    """Actor, critics, multipliers and the dream they learn in."""
+
+    horizon: int = 15  # H
+    discount: float = 0.995  # gamma
+    return_lambda: float = 0.95  # lambda of the returns
+    slow_rate: float = 0.02  # tau
+    layers: int = 4
+    units: int = 512
+    multiplier_layers: int = 2
+    multiplier_units: int = 256
+    min_std: float = 0.1
+    max_std: float = 1.0
+    entropy_target: float = 0.5  # of the range between min_std and max_std
+    huber: float = 1e-3  # where the distance turns from square to line
+    safety: bool = True  # False: lambda_safe = 0 (ablation)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimizerConfig:
+    """Adam, one recipe for every network."""
+
+    learning_rate: float = 1e-4
+    epsilon: float = 1e-6
+    clip: float = 100.0  # global norm
+    weight_decay: float = 1e-2  # on matrices only
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkillConfig:
+    """The skill corridor: feature, repertoire, threshold."""
+
+    repertoire_size: int = 4096  # N_R
+    distinct_skills: int = 512  # N_z
+    skill_period: int = 250  # T, control steps a skill is kept
+    refresh_period: int = 250  # control steps between refreshes of covariance and threshold
+    feature: str = "vae"  # "vae" | "identity"
+    skill_size: int = 2  # D of the VAE; identity takes the posture's size
+    vae_units: int = 128
+    vae_beta: float = 0.1
+    vae_batch: int = 256
+    vae_learning_rate: float = 1e-4
+    commit: str = "instant"  # "instant" (paper) | "window"
+    window: int = 10  # rows a window commit averages
+    metric: str = "whitened"  # "whitened" | "euclidean" | "literal"
+    sampler: str = "kde"  # "kde" (paper) | "box"
+    fixed_delta: float = 0.0  # > 0: this threshold instead of the adaptive one (ablation)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig:
+    """How much, how often, how wide."""
+
+    steps: int = 1_000_000  # control steps over all robots of a seed
+    robots: int = 32  # robots of a seed
+    prefill: int = 5_000  # random control steps before the first update
+    steps_per_update: int = 32  # control steps of a seed per update
+    batch: int = 32  # sequences; batch * length = 1024 dream starts
+    length: int = 32
+    replay_size: int = 1_000_000
+    checkpoint_every: int = 100_000  # control steps
+    log_every: int = 4_000  # control steps
+    unroll: int = 1  # of the scans; more pays on a GPU
+
+
+@dataclass(frozen=True, kw_only=True)
+class DominicConfig:
+    """The DOMiNiC baseline (paper, Table 1)."""
+
+    skills: int = 8  # n_dominic
+    optimality: float = 0.9
+    distance: float = 1.0  # l_0
+    burn_in: float = 0.1  # share of the run before diversity counts
+    average_rate: float = 0.01
+    multiplier_rate: float = 5e-3
+    multiplier_clip: float = 3.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """A whole run."""
+
+    robot: str = "a1"
+    task: str = "forward"
+    method: str = "ursa"
+    engine: str = "mujoco"
+    tick: float = 0.005  # physics step, s
+    arena: float = 20.0  # radius, m
+    seed: int = 0
+    seeds: int = 1  # trained together, seed .. seed + seeds - 1
+    world: WorldConfig = field(default_factory=WorldConfig)
+    behavior: BehaviorConfig = field(default_factory=BehaviorConfig)
+    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
+    skill: SkillConfig = field(default_factory=SkillConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+    dominic: DominicConfig = field(default_factory=DominicConfig)
+
+
+def complaints(config: Config) -> list[str]:
+    """Everything that is wrong with a config, one sentence each; empty when it can run."""
+    wrong = []
+
+    def want(good: bool, sentence: str) -> None:
+        if not good:
+            wrong.append(sentence)
+
+    for path, value in _numbers(config):
+        want(value == value and abs(value) != float("inf"), f"{path} = {value}: want a number")
+    for section in ("world", "behavior", "train"):
+        for item in fields(getattr(config, section)):
+            value = getattr(getattr(config, section), item.name)
+            if isinstance(value, int) and not isinstance(value, bool):
+                want(value >= 1, f"{section}.{item.name} = {value}: want at least 1")
+    skill, train, behavior = config.skill, config.train, config.behavior
+    want(
+        1 <= skill.distinct_skills <= skill.repertoire_size,
+        f"skill.distinct_skills = {skill.distinct_skills}: want 1 <= distinct_skills <= "
+        f"repertoire_size = {skill.repertoire_size}",
+    )
+    for name, allowed in (
+        ("feature", ("vae", "identity")),
+        ("commit", ("instant", "window")),
+        ("metric", ("whitened", "euclidean", "literal")),
+        ("sampler", ("kde", "box")),
+    ):
+        value = getattr(skill, name)
+        want(value in allowed, f"skill.{name} = {value!r}: want one of {', '.join(allowed)}")
+    want(skill.fixed_delta >= 0, f"skill.fixed_delta = {skill.fixed_delta}: want >= 0")
+    want(0 < behavior.discount < 1, f"behavior.discount = {behavior.discount}: want 0 < . < 1")
+    want(
+        0 <= behavior.return_lambda <= 1,
+        f"behavior.return_lambda = {behavior.return_lambda}: want 0 <= . <= 1",
+    )
+    want(0 < behavior.slow_rate <= 1, f"behavior.slow_rate = {behavior.slow_rate}: want 0 < . <= 1")
+    want(
+        0 < behavior.min_std < behavior.max_std,
+        f"behavior.min_std = {behavior.min_std}: want 0 < min_std < max_std = {behavior.max_std}",
+    )
+    want(config.seeds >= 1, f"seeds = {config.seeds}: want at least 1")
+    want(
+        train.prefill >= train.length * train.robots,
+        f"train.prefill = {train.prefill}: want at least length * robots = "
+        f"{train.length * train.robots}, or no sequence can be drawn",
+    )
+    want(
+        train.replay_size >= 2 * train.length * train.robots,
+        f"train.replay_size = {train.replay_size}: want at least 2 * length * robots = "
+        f"{2 * train.length * train.robots}",
+    )
+    want(
+        train.steps_per_update % train.robots == 0 or train.robots % train.steps_per_update == 0,
+        f"train.steps_per_update = {train.steps_per_update}: want a multiple or a divisor of "
+        f"robots = {train.robots}",
+    )
+    want(
+        train.steps % train.robots == 0,
+        f"train.steps = {train.steps}: want a multiple of robots = {train.robots}",
+    )
+    want(config.tick > 0, f"tick = {config.tick}: want > 0")
+    return wrong
+
+
+def check(config: Config) -> Config:
+    """The config itself, or one error that lists everything wrong with it."""
+    wrong = complaints(config)
+    if wrong:
+        raise UserError("this run cannot start:\n  " + "\n  ".join(wrong))
+    return config
+
+
+def _numbers(value: object, path: str = "") -> list[tuple[str, float]]:
+    if is_dataclass(value):
+        found = []
+        for item in fields(value):
+            below = f"{path}.{item.name}" if path else item.name
+            found += _numbers(getattr(value, item.name), below)
+        return found
+    return [(path, value)] if isinstance(value, float) else []

@@ -1,0 +1,89 @@
+"""Files that are whole or absent after a kill or a power cut: write, sync, rename, sync."""
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ursa.errors import UserError
+
+SLACK = 16 << 20  # bytes left free beside what is written, so that logs can still tell why
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write and sync one file. Without the sync of its folder the name may still be lost."""
+    with open(path, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+        if hasattr(os, "posix_fadvise"):  # so that reading it back asks the disk, not the cache
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def rename(old: Path, new: Path) -> None:
+    """Give a file or folder its final name, for good; an earlier file of that name goes."""
+    os.replace(old, new)
+    sync_folder(new.parent)
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def describe(data: bytes) -> dict[str, Any]:
+    """What a manifest says about a file."""
+    return {"bytes": len(data), "sha256": sha256(data)}
+
+
+def read_verified(path: Path, expected: Mapping[str, Any]) -> bytes:
+    """The bytes of a file that are what `describe` said; ValueError tells what is wrong."""
+    try:
+        size = path.stat().st_size  # before reading: a wrong file may be too large to read
+        if size != expected["bytes"]:
+            raise ValueError(f"{path.name} has {size} bytes, its manifest says {expected['bytes']}")
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise ValueError(f"{path.name} is missing") from None
+    found = sha256(data)
+    if found != expected["sha256"]:
+        raise ValueError(
+            f"{path.name} has SHA-256 {found[:16]}..., its manifest says "
+            f"{str(expected['sha256'])[:16]}..."
+        )
+    return data
+
+
+def to_json(value: Any) -> bytes:
+    """The one way we write a value as JSON, so that equal values are equal bytes."""
+    return json.dumps(value, sort_keys=True, indent=1, allow_nan=False).encode() + b"\n"
+
+
+@contextmanager
+def room_for(what: str, folder: Path, size: int) -> Iterator[None]:
+    """A block that writes `size` bytes into a folder; says in words why the disk refused."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(folder).free
+        if free < size + SLACK:
+            raise OSError(errno.ENOSPC, f"only {free / 1e6:.0f} MB are free")
+        yield
+    except OSError as error:
+        hint = "free some space" if error.errno == errno.ENOSPC else "check the disk"
+        raise UserError(
+            f"could not write {what} ({size / 1e6:.1f} MB) to {folder}: {error.strerror or error}; "
+            f"what was saved earlier is intact; {hint} and resume"
+        ) from error

@@ -1,0 +1,1 @@
+"""Parts with no meaning of their own: layers, distributions, optimizer, statistics."""

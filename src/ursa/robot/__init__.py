@@ -1,0 +1,1 @@
+"""The body: specs, simulators, motion, estimation, damage. Imports neither JAX nor skills."""

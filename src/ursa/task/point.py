@@ -1,0 +1,33 @@
+"""The point robot's task: go along x, slower than 0.8 m/s. Its answers are known exactly."""
+
+import numpy as np
+from jaxtyping import Float
+
+from ursa.robot.reading import Reading
+from ursa.robot.spec import RobotSpec
+from ursa.task.task import Task
+
+Array = np.ndarray
+SAFE_SPEED = 0.8  # m/s: the safe skills are the disc of this radius
+
+
+def point(spec: RobotSpec) -> Task:
+    """The same for every robot: only the estimated horizontal velocity is looked at."""
+    return Task(
+        name="point", reward=reward, cost=cost, posture=posture, posture_names=("v_x", "v_y")
+    )
+
+
+def reward(before: Reading, after: Reading) -> dict[str, Float[Array, " n"]]:
+    """The speed along x."""
+    return {"forward": after.velocity[:, 0]}
+
+
+def cost(reading: Reading) -> Float[Array, " n"]:
+    """Speed beyond the safe one; negative inside the disc."""
+    return np.hypot(reading.velocity[:, 0], reading.velocity[:, 1]) - SAFE_SPEED
+
+
+def posture(reading: Reading) -> Float[Array, "n 2"]:
+    """The horizontal velocity."""
+    return reading.velocity[:, :2]

@@ -1,0 +1,69 @@
+"""The task of RQ3 (App. D.3): keep a good posture; phi reads forward speed and yaw rate.
+
+r = r_upr + r_hip + r_upper + r_lower - 0.001 (r_speed + r_work + r_smooth), each posture term
+gated by the one before; c = sum_j max(0.7 - r_j, 0).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from ursa.robot.reading import Reading
+from ursa.robot.spec import RobotSpec
+from ursa.task import terms
+from ursa.task.task import Task
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class VelocityConfig:
+    """How the cost reads the posture terms."""
+
+    # False: ungated terms, so that a bad hip does not make the cost jump by 1.4. The safe set is
+    # the same either way: when all four are above 0.7, every gate is open. True: as printed.
+    gated: bool = False
+
+
+def velocity(spec: RobotSpec, config: VelocityConfig | None = None) -> Task:
+    """The velocity task for a robot with legs."""
+    config = config or VelocityConfig()
+    pose = terms.pose(spec)
+
+    def reward(before: Reading, after: Reading) -> Mapping[str, Float[Array, " n"]]:
+        upright = terms.upright(after)
+        hip, upper, lower = terms.gated(upright, terms.legs(after, pose))
+        return {
+            "upright": upright,
+            "hip": hip,
+            "upper": upper,
+            "lower": lower,
+            **terms.effort(before, after),
+        }
+
+    def cost(reading: Reading) -> Float[Array, " n"]:
+        return _shortfall(terms.upright(reading), *terms.legs(reading, pose))
+
+    def literal_cost(reading: Reading) -> Float[Array, " n"]:
+        upright = terms.upright(reading)
+        return _shortfall(upright, *terms.gated(upright, terms.legs(reading, pose)))
+
+    return Task(
+        name="velocity",
+        reward=reward,
+        cost=literal_cost if config.gated else cost,
+        posture=posture,
+        posture_names=("forward_speed", "yaw_rate"),
+    )
+
+
+def posture(reading: Reading) -> Float[Array, "n 2"]:
+    """(v_x, w_z): how fast the robot goes along its heading, and how fast it turns."""
+    return np.column_stack([terms.forward_speed(reading), terms.yaw_rate(reading)])
+
+
+def _shortfall(*goods: Float[Array, " n"]) -> Float[Array, " n"]:
+    """How far the posture terms fall below the gate, summed."""
+    return np.maximum(terms.GATE - np.stack(goods), 0.0).sum(axis=0)

@@ -1,0 +1,1 @@
+"""The world model W: latent dynamics, heads, its loss, and dreaming in it. Knows no skills."""

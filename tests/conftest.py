@@ -1,0 +1,50 @@
+"""How the whole suite runs: shapes checked, chance repeatable, compilations kept, no skip in CI."""
+
+import os
+from pathlib import Path
+
+import hypothesis
+import pytest
+from jaxtyping import install_import_hook
+
+CI = os.environ.get("CI", "").lower() in ("1", "true")
+
+# JAX reads these when it is first imported, by us or by a process that a test starts.
+for name, value in {
+    "JAX_COMPILATION_CACHE_DIR": str(Path(__file__).parents[1] / ".cache" / "jax"),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    "JAX_NUMPY_RANK_PROMOTION": "raise",
+    "JAX_NUMPY_DTYPE_PROMOTION": "strict",
+}.items():
+    os.environ.setdefault(name, value)
+
+# No deadline: the first example of a test may compile. In CI the same examples every time.
+hypothesis.settings.register_profile("local", deadline=None)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("ci" if CI else "local")
+
+# Every annotation in the package, shapes included, is checked on every call.
+install_import_hook("ursa", "typechecker.typechecked")
+
+
+def skips(config: pytest.Config) -> list[str]:
+    """What was skipped in this run, with the reason."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    reports = reporter.stats.get("skipped", []) if reporter else []
+    return [f"{report.nodeid}: {report.longrepr[2]}" for report in reports]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """In CI a test that was skipped is a promise nobody checked: the run fails."""
+    if CI and skips(session.config) and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
+    """Say which skips made the run fail."""
+    if CI and skips(config):
+        terminalreporter.section("skipped tests are failures when CI=true", red=True)
+        for line in skips(config):
+            terminalreporter.line(line)
