@@ -13,18 +13,29 @@ PACKAGE = Path(__file__).parents[1] / "src" / "ursa"
 # A room may import itself and the floors below it, never a neighbour on its own floor.
 FLOORS = (
     {"errors"},
-    {"types", "config"},
+    {"types", "config", "durable"},
+    {"presets"},
     {"nn", "replay", "robot", "checkpoint", "segments", "journal"},
-    {"task", "skill", "world", "behavior"},
+    {"task", "skill", "world", "behavior", "show"},
     {"agent"},
     {"baselines"},
     {"env"},
-    {"run", "live", "adapt", "evaluate", "show"},
+    {"run", "live", "adapt", "evaluate"},
     {"cli", "doctor"},
     {"__main__"},
 )
 JAX = {"jax", "jaxlib", "equinox", "optax", "tinygp"}
-WITHOUT_JAX = {"errors", "types", "config", "robot", "task", "cli", "__init__", "__main__"}
+WITHOUT_JAX = {
+    "errors",
+    "types",
+    "config",
+    "presets",
+    "robot",
+    "task",
+    "cli",
+    "__init__",
+    "__main__",
+}
 WITH_MUJOCO = {"robot", "show", "doctor"}
 WITH_PYBULLET = {"robot/bullet.py"}
 LONGEST = 350  # lines; a longer file holds two nouns

@@ -2,6 +2,7 @@
 
 from dataclasses import fields
 from functools import partial
+from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
@@ -56,7 +57,7 @@ def same(left, right):
     return all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in pairs)
 
 
-def check_coded(batch, seed=0):
+def check_coded(batch):
     """Every field agrees with the reward, and rewards of a window are consecutive steps."""
     number = np.asarray(batch.reward)
     np.testing.assert_array_equal(np.diff(number, axis=1), 100.0)  # same robot, next step
@@ -154,7 +155,7 @@ def test_a_ring_rebuilt_from_chunks_is_the_one_that_was_alive(data, count):
     edges = [0, *[cut for cut in cuts if cut < count], count]
     chunks = [
         (begin, stacked([coded(step) for step in range(begin, end)]))
-        for begin, end in zip(edges, edges[1:], strict=False)
+        for begin, end in pairwise(edges)
         if begin < end
     ]
     # What the ring has forgotten may be left out: here every chunk that ends too early.
@@ -171,6 +172,14 @@ def test_a_hole_or_a_late_beginning_is_refused():
         replay.rebuild(empty, [chunk[0], chunk[4]])
     with pytest.raises(UserError, match=r"begin at 12, .* seen 14 needs them from 7 on"):
         replay.rebuild(empty, [chunk[12]])
+
+
+def test_rows_of_another_number_of_robots_are_refused():
+    one = jax.tree.map(lambda leaf: leaf[:, :1], stacked([coded(0), coded(1)]))
+    with pytest.raises(
+        UserError, match=r"observation .* \(1, 3\) per step, the ring wants \(3, 3\)"
+    ):
+        replay.rebuild(replay.empty(ROBOTS, CAPACITY, SIZES), [(0, one)])
 
 
 def test_seeds_side_by_side_are_rings_of_their_own():

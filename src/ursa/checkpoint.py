@@ -60,16 +60,18 @@ def save(folder: Path, step: int, tree: Any, meta: Mapping[str, Any], keep: int 
     held = _on_host(arrays)
     bits = {name: _as_bits(array) for name, array in held.items()}
     files = {ARRAYS: safetensors.numpy.save(bits), META: durable.to_json(dict(meta))}
+    described = {name: durable.describe(data) for name, data in files.items()}
     manifest = {
         "format": FORMAT,
         "step": step,
         "tree": signature(tree),
         "keys": {name: str(jax.random.key_impl(x)) for name, x in arrays.items() if _is_key(x)},
-        "files": {name: durable.describe(data) for name, data in files.items()},
+        "files": described,
     }
     files[MANIFEST] = _sealed(manifest)
+    described = {**described, MANIFEST: durable.describe(files[MANIFEST])}
     with durable.room_for(f"checkpoint {step}", folder, sum(map(len, files.values()))):
-        path = _write(folder, _free_name(folder, step), files)
+        path = _write(folder, _free_name(folder, step), files, described)
         _prune(folder, keep)
     return path
 
@@ -90,6 +92,7 @@ def load(
             _refuse_another(path, manifest, signature(like))
             arrays, meta = _contents(path, manifest)
             _run(check, meta)
+            tree = _restored(like, arrays, manifest["keys"])
         except ValueError as error:
             if path.exists():  # else the writer has just removed it as too old
                 wrong.append((path, str(error)))
@@ -98,7 +101,7 @@ def load(
             raise UserError(f"cannot read checkpoint {path}: {error.strerror or error}") from error
         for bad, reason in wrong:
             set_aside(bad, f"{reason}; going back to {path.name}")
-        return _restored(like, arrays, manifest["keys"]), meta
+        return tree, meta
     reasons = "".join(f"\n  {path.name}: {reason}" for path, reason in wrong)
     raise UserError(
         f"no usable checkpoint in {folder}"
@@ -187,7 +190,10 @@ def _free_name(folder: Path, step: int) -> str:
     return f"step_{step:09d}.{int(reached[0][2] or 0) + 1}"
 
 
-def _write(folder: Path, name: str, files: Mapping[str, bytes]) -> Path:
+def _write(
+    folder: Path, name: str, files: Mapping[str, bytes], described: Mapping[str, Any]
+) -> Path:
+    """Write, sync, read back and compare, rename."""
     for leftover in folder.glob(f"{TEMPORARY}*"):
         shutil.rmtree(leftover, ignore_errors=True)
     temporary = folder / f"{TEMPORARY}{name}.{os.getpid()}"
@@ -196,8 +202,8 @@ def _write(folder: Path, name: str, files: Mapping[str, bytes]) -> Path:
         for file, data in files.items():
             durable.write(temporary / file, data)
         durable.sync_folder(temporary)
-        for file, data in files.items():
-            durable.read_verified(temporary / file, durable.describe(data))
+        for file in files:
+            durable.read_verified(temporary / file, described[file])
         durable.rename(temporary, folder / name)
     except ValueError as error:
         raise OSError(None, f"read back wrong: {error}") from error
@@ -242,11 +248,14 @@ def _manifest(path: Path) -> dict[str, Any]:
 
 
 def _refuse_another(path: Path, manifest: Mapping[str, Any], wanted: dict[str, list[Any]]) -> None:
+    """UserError for a whole checkpoint that is not ours to load; ValueError for a malformed one."""
     if manifest.get("format") != FORMAT:
         raise UserError(
             f"checkpoint {path} has format {manifest.get('format')}, this version of URSA reads "
             f"{FORMAT}: use the version that wrote it"
         )
+    if not _well_formed(manifest):
+        raise ValueError(f"{MANIFEST} is malformed")
     lines = differences(manifest["tree"], wanted)
     if lines:
         more = f"\n  and {len(lines) - SHOWN} more" if len(lines) > SHOWN else ""
@@ -257,29 +266,46 @@ def _refuse_another(path: Path, manifest: Mapping[str, Any], wanted: dict[str, l
         )
 
 
+def _well_formed(manifest: Mapping[str, Any]) -> bool:
+    """Whether the parts that the rest of this file relies on are there; hashes do not say so."""
+    step, tree, keys, files = (manifest.get(name) for name in ("step", "tree", "keys", "files"))
+    return (
+        isinstance(step, int)
+        and isinstance(tree, dict)
+        and all(isinstance(entry, list) and len(entry) == 2 for entry in tree.values())
+        and all(
+            isinstance(dtype, str) and isinstance(shape, list) for dtype, shape in tree.values()
+        )
+        and isinstance(keys, dict)
+        and isinstance(files, dict)
+        and all(isinstance(files.get(name), dict) for name in (ARRAYS, META))
+        and all(files[name].keys() == {"bytes", "sha256"} for name in (ARRAYS, META))
+    )
+
+
 def _contents(path: Path, manifest: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], Meta]:
     """Arrays by path and the meta, both as the manifest describes them; else ValueError."""
+    if (name := f"step_{manifest['step']:09d}") != path.name.partition(".")[0]:
+        raise ValueError(f"{MANIFEST} is that of {name}")
+    files, keys = manifest["files"], manifest["keys"]
+    data = {name: durable.read_verified(path / name, files[name]) for name in (ARRAYS, META)}
     try:
-        if (name := f"step_{manifest['step']:09d}") != path.name.partition(".")[0]:
-            raise ValueError(f"{MANIFEST} is that of {name}")
-        files, tree, keys = manifest["files"], manifest["tree"], manifest["keys"]
-        data = {name: durable.read_verified(path / name, files[name]) for name in (ARRAYS, META)}
         arrays = safetensors.numpy.load(data[ARRAYS])
-        if {x: _stored_as(entry, x in keys) for x, entry in tree.items()} != {
-            x: _stored_as([str(array.dtype), array.shape], x in keys) for x, array in arrays.items()
-        }:
-            raise ValueError(f"{ARRAYS} holds other arrays than {MANIFEST} says")
-        return arrays, json.loads(data[META])
     except safetensors.SafetensorError as error:
         raise ValueError(f"{ARRAYS} is no safetensors file: {error}") from error
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{MANIFEST} is malformed: {error!r}") from error
+    found = {name: [str(array.dtype), list(array.shape)] for name, array in arrays.items()}
+    if differences(_as_stored(found, keys), _as_stored(manifest["tree"], keys)):
+        raise ValueError(f"{ARRAYS} holds other arrays than {MANIFEST} says")
+    return arrays, json.loads(data[META])
 
 
-def _stored_as(entry: list[Any], is_key: bool) -> tuple[str, list[int] | None]:
-    """dtype and shape in the file; how many words a key takes is its generator's affair."""
-    dtype, shape = entry
-    return ("key", None) if is_key else ("uint16" if dtype == "bfloat16" else dtype, list(shape))
+def _as_stored(tree: Mapping[str, list[Any]], keys: Mapping[str, str]) -> dict[str, list[Any]]:
+    """A signature as it looks in the file; how many words a key takes is its generator's affair."""
+    bits = {"bfloat16": "uint16"}
+    return {
+        name: ["key", []] if name in keys else [bits.get(dtype, dtype), shape]
+        for name, (dtype, shape) in tree.items()
+    }
 
 
 def _run(check: Callable[[Meta], object] | None, meta: Meta) -> None:

@@ -24,5 +24,12 @@ def unknown(kind: str, name: str, valid: Iterable[str]) -> UserError:
     if not names:
         return UserError(f'unknown {kind} "{name}": none is registered')
     message = f'unknown {kind} "{name}": valid are {", ".join(names)}'
-    close = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
+    close = _closest(name, names)
     return UserError(f"{message}; did you mean {close[0]}?" if close else message)
+
+
+def _closest(name: str, names: list[str]) -> list[str]:
+    """The valid name most like this one: as it was written, else whatever its capitals."""
+    plain = {valid.lower(): valid for valid in names}
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    return near or [plain[it] for it in difflib.get_close_matches(name.lower(), plain, 1, 0.5)]

@@ -178,7 +178,7 @@ class _Events:
         self._event = event_pb2.Event  # pyright: ignore[reportAttributeAccessIssue]
         self._summary = summary_pb2.Summary  # pyright: ignore[reportAttributeAccessIssue]
         # Its name holds the second and the host; a run resumed at once must not get the same.
-        self._writer = EventsWriter(str(folder / "events"), f".{os.getpid()}")
+        self._writer = EventsWriter(str(folder / "events"), f".{os.getpid()}.{time.time_ns()}")
         if resume is not None:  # TensorBoard then hides what it has from this step on
             start = {"status": "START"}
             self._writer.write_event(self._event(step=resume + 1, session_log=start))

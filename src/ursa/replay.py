@@ -128,8 +128,14 @@ def rebuild(ring: Ring, chunks: Iterable[tuple[int, Row]]) -> Ring:
         kept = slice(max(0, end - first - ring.capacity), None)
         column = np.arange(first, end)[kept] % ring.capacity
         for name in FIELDS:
-            values = np.moveaxis(getattr(rows, name)[kept], 0, _time_axis(name))
-            arrays[name][(..., column, slice(None)) if name in VECTORS else (..., column)] = values
+            axis = -2 if name in VECTORS else -1  # of time
+            target = np.moveaxis(arrays[name], axis, 0)
+            if getattr(rows, name).shape[1:] != target.shape[1:]:
+                raise UserError(
+                    f"replay: {name} of the rows has shape {getattr(rows, name).shape[1:]} per "
+                    f"step, the ring wants {target.shape[1:]}: these rows are of another run"
+                )
+            target[column] = getattr(rows, name)[kept]
     written = end or 0
     if begin is not None and begin > max(0, written - ring.capacity):
         raise UserError(
@@ -140,10 +146,6 @@ def rebuild(ring: Ring, chunks: Iterable[tuple[int, Row]]) -> Ring:
         **{name: jnp.array(array) for name, array in arrays.items()},
         written=jnp.full(ring.written.shape, written, jnp.int32),
     )
-
-
-def _time_axis(name: str) -> int:
-    return -2 if name in VECTORS else -1
 
 
 Node = TypeVar("Node")

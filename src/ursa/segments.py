@@ -20,8 +20,10 @@ from ursa import durable
 from ursa.errors import UserError
 from ursa.types import Row
 
-FORMAT = {"format": "ursa-segment", "version": "1"}
+# One entry only: safetensors writes several in random order, and equal rows should be equal bytes.
+FORMAT = {"ursa-segment": "1"}
 FIELDS = tuple(field.name for field in fields(Row))
+DTYPES = {name: bool if name in ("safe", "first") else np.float32 for name in FIELDS}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +66,7 @@ class Segments:
 
     def append(self, row: Row) -> None:
         """Remember one control step; a value that is not finite is refused here, for good."""
-        values = {name: np.array(getattr(row, name)) for name in FIELDS}
+        values = {name: np.array(getattr(row, name), DTYPES[name]) for name in FIELDS}
         shapes = {name: value.shape for name, value in values.items()}
         self._shapes = self._shapes or shapes
         if shapes != self._shapes:
@@ -84,18 +86,16 @@ class Segments:
             return None
         first = _end(self._sealed)
         stacked = {name: np.stack([row[name] for row in self._rows]) for name in FIELDS}
-        data = safetensors.numpy.save(stacked, metadata={**FORMAT, "first": str(first)})
+        data = safetensors.numpy.save(stacked, metadata=FORMAT)
+        described = durable.describe(data)
         segment = Segment(
-            name=_name(len(self._sealed)),
-            first=first,
-            columns=len(self._rows),
-            **durable.describe(data),
+            name=_name(len(self._sealed)), first=first, columns=len(self._rows), **described
         )
         temporary = self._folder / f"tmp.{segment.name}"
         try:
             with durable.room_for(segment.name, self._folder, len(data)):
                 durable.write(temporary, data)
-                durable.read_verified(temporary, durable.describe(data))
+                durable.read_verified(temporary, described)
                 durable.rename(temporary, self._folder / segment.name)
         except ValueError as error:
             raise UserError(f"could not write {segment.name}: read back wrong, {error}") from error

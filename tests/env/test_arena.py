@@ -7,6 +7,8 @@ import pytest
 
 from ursa.env.arena import Arena, arena
 from ursa.errors import UserError
+from ursa.robot.gait import trot
+from ursa.robot.motion import action_of
 from ursa.robot.point import POINT, PointBody
 from ursa.task.forward import forward
 from ursa.task.point import point
@@ -186,16 +188,30 @@ def test_an_arena_saved_before_help_does_not_count_a_rescue_twice():
     assert restored.interventions.tolist() == [0, 1]
 
 
-@pytest.mark.parametrize(("robot", "name"), [("a1", "forward"), ("go2", "velocity")])
-def test_a_robot_that_keeps_its_stance_stays_safe(robot, name):
+@pytest.mark.parametrize(
+    ("robot", "name"),
+    [("a1", "forward"), ("a1", "velocity"), ("go2", "forward"), ("go2", "velocity")],
+)
+def test_a_robot_that_takes_its_standing_pose_is_safe(robot, name):
     built = arena(robot, name, 1, threads=1)
     spec = built.body.spec
-    low, high = spec.of_joints("low"), spec.of_joints("high")
-    stance = 2 * (spec.of_joints("stance") - low) / (high - low) - 1
     built.start()
-    outcomes = [built.step(stance[np.newaxis]) for _ in range(20)]
+    for _ in range(20):
+        outcome = built.step(action_of(spec, spec.of_joints("standing"))[np.newaxis])
+        total = np.sum(list(outcome.terms.values()), axis=0)
+        np.testing.assert_allclose(total, outcome.reward, atol=1e-6)
+    assert outcome.safe.all()
+    assert outcome.terms["upright"] > 0.99
+    built.close()
+
+
+@pytest.mark.parametrize("name", ["forward", "velocity"])
+def test_penalties_of_a_trot_stay_small_beside_what_it_earns(name):
+    built = arena("a1", name, 1, threads=1)
+    built.start()
+    outcomes = [built.step(trot(built.body.spec, step)[np.newaxis]) for step in range(100)]
+    mean = [float(np.mean([it.terms[term] for it in outcomes])) for term in outcomes[0].terms]
+    earned, lost = sum(it for it in mean if it > 0), -sum(it for it in mean if it < 0)
+    assert 0 < lost < 0.2 * earned
     assert all(outcome.safe.all() for outcome in outcomes)
-    assert outcomes[-1].terms["upright"] > 0.99
-    total = np.sum(list(outcomes[-1].terms.values()), axis=0)
-    np.testing.assert_allclose(total, outcomes[-1].reward, atol=1e-6)
     built.close()

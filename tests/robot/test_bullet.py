@@ -216,8 +216,9 @@ def test_a_world_gone_mad_is_reported_and_built_anew():
 def test_other_robots_and_odd_ticks_are_refused():
     with pytest.raises(UserError, match='a1 only, not of "go2"'):
         BulletEngine(GO2)
-    with pytest.raises(UserError, match=r"0\.003 s does not divide"):
-        BulletEngine(A1, tick=0.003)
+    for tick in (0.0, 0.0015, 0.005, 0.1):  # none, not a part of 0.05 s, too coarse for PD
+        with pytest.raises(UserError, match=rf"tick = {tick} s: want a part .* at most 0\.0025 s"):
+            BulletEngine(A1, tick=tick)
     with pytest.raises(UserError, match="at least one"):
         BulletEngine(A1, 0)
     with pytest.raises(UserError, match=r"\(1, 12\).*\(2, 12\)"):

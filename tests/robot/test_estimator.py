@@ -100,6 +100,16 @@ def test_after_a_long_flight_the_feet_are_believed_at_once():
     assert after(20, ticks(), sure)[1][0] == pytest.approx(0.0, abs=1e-3)
 
 
+def test_doubt_settles_where_feet_remove_what_time_adds():
+    # Per step of 50 ms, four feet: u = P + 0.05, P = u 0.0036 / (0.2 u + 0.0036), so
+    # 0.2 u^2 - 0.01 u - 0.00018 = 0 and P = 0.01405; with no foot it only grows, up to 1 s.
+    state, _, _ = after(50, ticks())
+    assert state.doubt[0] == pytest.approx(0.01405, abs=1e-5)
+    flight = ticks(acceleration=(0.0, 0.0, 0.0), contact=NONE)
+    assert after(4, flight, state)[0].doubt[0] == pytest.approx(0.21405, abs=1e-5)
+    assert after(50, flight, state)[0].doubt[0] == 1.0
+
+
 def test_on_its_back_a_poor_accelerometer_does_not_carry_it_away():
     # A bias of 0.5 m/s^2 against the leak: v = (v + 0.025) exp(-0.05 / 0.3) ends at 0.138 m/s.
     lying = ticks(quaternion=ON_BACK, acceleration=(0.5, 0.0, -9.81), contact=NONE)

@@ -4,10 +4,11 @@ import logging
 
 import numpy as np
 import pytest
+
 from ursa.errors import UserError
 from ursa.robot.a1 import A1
 from ursa.robot.damage import parse
-from ursa.robot.disturbance import Disturbance
+from ursa.robot.disturbance import Disturbance, chance
 from ursa.robot.legged import LeggedBody
 from ursa.robot.motion import MotionConfig, action_of
 from ursa.robot.simulator import MuJoCoEngine
@@ -116,14 +117,16 @@ def test_carried_robots_keep_their_posture_and_lie_over_the_origin():
 
 
 def test_a_robot_on_its_back_can_get_up():
-    """Full motion and motors, random targets held for half a second: a fifth gets up within 10 s."""
+    """Full motion and motors, random targets held for 0.5 s: a fifth gets up within 10 s."""
     trials = 64
     it = body(trials)
     qpos = it.engine.batch.bind("qpos")
     qpos[:, 2], qpos[:, 3:7] = 0.12, (0, 1, 0, 0)  # turned over about x
     for _ in range(20):
         reading = it.step(np.zeros((trials, 12)))
-    assert (reading.rotation[:, 2, 2] < 0).all()  # it lies on its back, and stays if it does nothing
+    assert (
+        reading.rotation[:, 2, 2] < 0
+    ).all()  # it lies on its back, and stays if it does nothing
     best = np.full(trials, -1.0)
     for action in actions(trials, 20, seed=6):
         for _ in range(10):
@@ -134,8 +137,18 @@ def test_a_robot_on_its_back_can_get_up():
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("angle_noise", -0.1), ("latency", float("nan")), ("friction", (0.0, 1.0)), ("mass", (2.0, 1.0))],
+    [
+        ("angle_noise", -0.1),
+        ("latency", float("nan")),
+        ("friction", (0.0, 1.0)),
+        ("mass", (2.0, 1.0)),
+    ],
 )
 def test_impossible_disturbances_are_refused_by_name(field, value):
     with pytest.raises(UserError, match=field):
         Disturbance(**{field: value})
+
+
+def test_the_noise_of_one_step_is_not_that_of_the_next():
+    drawn = [set(chance(3, step).standard_normal(1000).tolist()) for step in range(4)]
+    assert all(not drawn[a] & drawn[b] for a in range(4) for b in range(a))

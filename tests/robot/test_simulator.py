@@ -3,6 +3,7 @@
 import mujoco
 import numpy as np
 import pytest
+
 from ursa.errors import UserError
 from ursa.robot.a1 import A1
 from ursa.robot.engine import Impairment
@@ -131,7 +132,7 @@ def test_a_state_of_another_count_is_refused():
 
 @pytest.mark.parametrize("tick", [0.004, 0.0, -0.005, 0.003])
 def test_a_tick_that_does_not_divide_the_control_period_is_refused(tick):
-    with pytest.raises(UserError, match="0.002 .faithful. or 0.005 .fast."):
+    with pytest.raises(UserError, match=r"0\.002 \(faithful\) or 0\.005 \(fast\)"):
         MuJoCoEngine(A1, 1, tick=tick)
 
 

@@ -132,7 +132,7 @@ def test_an_impossible_shape_is_refused(kind, size, message):
 
 
 def test_an_impossible_link_is_refused():
-    with pytest.raises(UserError, match="mass = 0.0, want > 0"):
+    with pytest.raises(UserError, match=r"mass = 0\.0, want > 0"):
         replace(LINK, mass=0.0)
     with pytest.raises(UserError, match="is not positive"):
         replace(LINK, inertia=(1.0, 1.0, 1.0, 2.0, 0.0, 0.0))  # xy larger than xx and yy allow
@@ -143,7 +143,7 @@ def test_an_impossible_robot_is_refused():
         replace(A1, joints=A1.joints[::-1])
     with pytest.raises(UserError, match="needs a trunk link"):
         replace(A1, trunk=None)
-    with pytest.raises(UserError, match="control_rate = 0.0, want > 0"):
+    with pytest.raises(UserError, match=r"control_rate = 0\.0, want > 0"):
         replace(A1, control_rate=0.0)
     with pytest.raises(UserError, match="present and unique"):
         RobotSpec(name="twin", joints=(A1.joints[0], A1.joints[0]))

@@ -1,7 +1,6 @@
 """One update, in the order of Algorithm 2 of the paper. The function to read first is `learn`."""
 
 from functools import partial
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -9,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from ursa.agent.method import Skills, Verdict, View
-from ursa.agent.state import AgentState, Optimizers, Settings
+from ursa.agent.state import AgentState, Settings
 from ursa.behavior import critic, multipliers
 from ursa.behavior.actor import Actor, clipped
 from ursa.nn import optimizer
@@ -145,7 +144,9 @@ def actor_loss(
     bonus = (entropy * state.entropy_weight[None, None]).sum(-1)
     weight = along(settings)[:, None]
     loss = -(weight * (verdict.objective + bonus)).mean()
-    lived = Lived(flat=flat, view=view, verdict=verdict, entropy=entropy.mean((0, 1)), scales=scales)
+    lived = Lived(
+        flat=flat, view=view, verdict=verdict, entropy=entropy.mean((0, 1)), scales=scales
+    )
     return loss, jax.lax.stop_gradient(lived)
 
 
@@ -181,9 +182,7 @@ def improve_critics(
         along(settings),
     )
     step = optimizer.step(settings.optimizer, state.critics, grads, state.optimizers.critics)
-    new = eqx.tree_at(
-        lambda s: (s.critics, s.optimizers.critics), state, (step.params, step.state)
-    )
+    new = eqx.tree_at(lambda s: (s.critics, s.optimizers.critics), state, (step.params, step.state))
     return new, metrics | {"critic/gradient": step.norm}
 
 

@@ -1,4 +1,4 @@
-"""AgentState: everything learnt, one frozen pytree; what a policy needs of it; and how it begins."""
+"""AgentState: everything learnt, as one frozen pytree; the part that acts; how it begins."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,7 @@
-"""DayDreamer: URSA without the skill constraint (paper, 5.1): J = (1 - lambda_safe) V - lambda_safe C."""
+"""DayDreamer: URSA without the skill constraint (paper, 5.1).
+
+J = (1 - lambda_safe) V - lambda_safe C, and no z.
+"""
 
 from functools import partial
 from typing import Any
@@ -46,6 +49,6 @@ def judge(tolerance: float, view: View, _: Any) -> Verdict:
             lambda_skill=nothing,
             lambda_safe=view.levels.get("safe", nothing),
         ),
-        violated={name: violated for name in view.levels},
+        violated=dict.fromkeys(view.levels, violated),
         metrics={"safe/violated": violated.mean(), "safe/cost": cost.mean()},
     )

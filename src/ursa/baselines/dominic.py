@@ -81,7 +81,7 @@ def force(config: DominicConfig, length: Float[Array, " K"]) -> Float[Array, " K
 
 
 def feel(config: DominicConfig, dream: Dream, skills: Skills, known: Memory) -> Values:
-    """Reward, cost, features, and the diversity reward: moving away from the neighbour's average."""
+    """Reward, cost, features, and diversity: moving away from the neighbour's average."""
     phi = skills.phi(dream.posture)
     length, other = nearest(known.psi)
     away = known.psi - known.psi[other]
@@ -112,7 +112,7 @@ def judge(config: DominicConfig, tolerance: float, view: View, known: Memory) ->
     length, _ = nearest(known.psi)
     return Verdict(
         objective=(1 - safe) * wish - safe * cost,
-        violated={name: violated for name in view.levels},
+        violated=dict.fromkeys(view.levels, violated),
         metrics={
             "safe/violated": violated.mean(),
             "safe/cost": cost.mean(),
@@ -138,9 +138,8 @@ def remember(config: DominicConfig, discount: float, known: Memory, view: View) 
     gap = slack(config, value) / jnp.maximum(jnp.abs(value[0]), SMALLEST)
     with jax.numpy_dtype_promotion("standard"):  # optax raises a float to an integer power
         step, moments = optax.scale_by_adam().update(gap, known.moments)
-    mu = jnp.clip(
-        known.mu - config.multiplier_rate * step, -config.multiplier_clip, config.multiplier_clip
-    )
+    bound = config.multiplier_clip
+    mu = jnp.clip(known.mu - config.multiplier_rate * jnp.asarray(step), -bound, bound)
     waiting = view.progress < config.burn_in
     mu = jnp.where(waiting, known.mu, mu)
     moments = jax.tree.map(lambda new, old: jnp.where(waiting, old, new), moments, known.moments)
@@ -148,6 +147,6 @@ def remember(config: DominicConfig, discount: float, known: Memory, view: View) 
 
 
 def slack(config: DominicConfig, value: Float[Array, " K"]) -> Float[Array, " K"]:
-    """How far each skill is above what it must reach: 0.9 of skill 0, also when that is negative."""
+    """How far each skill is above its bound: 0.9 of skill 0, also when that is negative."""
     bound = value[0] - (1 - config.optimality) * jnp.abs(value[0])
     return value - bound

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ursa.config import BehaviorConfig
 from ursa.behavior.returns import lambda_returns
+from ursa.config import BehaviorConfig
 from ursa.nn.distributions import symexp, symlog
 from ursa.nn.layers import Towers, towers
 

@@ -18,9 +18,7 @@ def multipliers(
 ) -> Towers:
     """One tower a constraint; with a small output layer they start near 0.5."""
     widths = (1,) * len(names)
-    return towers(
-        rng, flat, widths, config.multiplier_units, config.multiplier_layers, side=skill
-    )
+    return towers(rng, flat, widths, config.multiplier_units, config.multiplier_layers, side=skill)
 
 
 def levels(

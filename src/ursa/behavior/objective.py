@@ -27,7 +27,10 @@ def distance(
 
 
 def smooth_distance(
-    average: Float[Array, "*b D"], z: Float[Array, "*b D"], whiten: Float[Array, "D D"], huber: float
+    average: Float[Array, "*b D"],
+    z: Float[Array, "*b D"],
+    whiten: Float[Array, "D D"],
+    huber: float,
 ) -> Float[Array, "*b"]:
     """Pseudo-Huber of the same: no singular gradient at zero."""
     gap = jnp.einsum("ij,...j->...i", whiten, average - z)

@@ -21,7 +21,9 @@ def mix(logits: Float[Array, "*b S C"], unimix: float) -> Float[Array, "*b S C"]
     return jnp.log((1 - unimix) * probabilities + unimix / logits.shape[-1])
 
 
-def one_hot(log_p: Float[Array, "*b S C"], gumbel: Float[Array, "*b S C"]) -> Float[Array, "*b S C"]:
+def one_hot(
+    log_p: Float[Array, "*b S C"], gumbel: Float[Array, "*b S C"]
+) -> Float[Array, "*b S C"]:
     """A sample; its gradient is that of the probabilities (straight-through)."""
     hard = jax.nn.one_hot(jnp.argmax(log_p + gumbel, -1), log_p.shape[-1], dtype=log_p.dtype)
     soft = jnp.exp(log_p)
@@ -38,8 +40,6 @@ def kl(log_p: Float[Array, "*b S C"], log_q: Float[Array, "*b S C"]) -> Float[Ar
     return (jnp.exp(log_p) * (log_p - log_q)).sum((-2, -1))
 
 
-def normalised_entropy(
-    std: Float[Array, "*b A"], low: float, high: float
-) -> Float[Array, "*b A"]:
+def normalised_entropy(std: Float[Array, "*b A"], low: float, high: float) -> Float[Array, "*b A"]:
     """Entropy of a Gaussian on the scale 0 (std = low) .. 1 (std = high), per dimension."""
     return jnp.log(std / low) / jnp.log(high / low)

@@ -52,5 +52,7 @@ def _is_matrix(path: Any) -> bool:
 def finite(*trees: Any) -> Array:
     """Whether every number in these trees is finite."""
     leaves = [leaf for tree in trees for leaf in jax.tree.leaves(tree)]
-    sound = [jnp.isfinite(leaf).all() for leaf in leaves if jnp.issubdtype(leaf.dtype, jnp.floating)]
+    sound = [
+        jnp.isfinite(leaf).all() for leaf in leaves if jnp.issubdtype(leaf.dtype, jnp.floating)
+    ]
     return jnp.stack(sound).all() if sound else jnp.array(True)

@@ -29,7 +29,11 @@ def follow(slow: Any, fast: Any, rate: float) -> Any:
 
 
 def adjust(
-    weight: Float[Array, "*b"], more: Bool[Array, "*b"], less: Bool[Array, "*b"], low: float, high: float
+    weight: Float[Array, "*b"],
+    more: Bool[Array, "*b"],
+    less: Bool[Array, "*b"],
+    low: float,
+    high: float,
 ) -> Float[Array, "*b"]:
     """Ten per cent more or less weight, within bounds."""
     weight = jnp.where(more, weight * STEP, jnp.where(less, weight / STEP, weight))

@@ -16,13 +16,14 @@ from jaxtyping import Bool, Float
 from ursa.errors import UserError
 from ursa.robot.bullet_world import GRAVITY, TRUNK, World, frames
 from ursa.robot.engine import Impairment, Ticks
-from ursa.robot.kinematics import feet
+from ursa.robot.kinematics import soles_below
 from ursa.robot.motion import tick_clip
 from ursa.robot.reading import Truth, rotation
 from ursa.robot.spec import RobotSpec
 
 Array = np.ndarray
 
+LONGEST_TICK = 0.0025  # s: beyond, motors worked out between ticks chatter (5 ms: twice no-load)
 LOST = 50.0  # m/s: a trunk this fast has left physics
 
 
@@ -42,10 +43,10 @@ class BulletEngine:
         if count < 1:
             raise UserError(f"count = {count}: at least one robot is needed")
         ticks = spec.period / tick if tick > 0 else 0.0
-        if ticks < 1 or abs(ticks - round(ticks)) > 1e-9:
+        if ticks < 1 or abs(ticks - round(ticks)) > 1e-9 or tick > LONGEST_TICK:
             raise UserError(
-                f"tick = {tick} s does not divide the control period of {spec.period} s; "
-                "use 0.002, or 0.001 as the paper's code base does"
+                f"tick = {tick} s: want a part of the control period of {spec.period} s, at most "
+                f"{LONGEST_TICK} s; use 0.002, or 0.001 as the paper's code base does"
             )
         self.spec, self.count, self.tick, self.clip = spec, count, tick, clip
         self._gains = {it: spec.of_joints(it) for it in ("kp", "kd", "torque", "speed")}
@@ -150,13 +151,8 @@ class BulletEngine:
 
     def truth(self) -> Truth:
         position, quaternion, velocity, _ = frames(self._trunk, self._worlds[0])
-        below = np.einsum(
-            "nij,nfj->nfi", rotation(quaternion), feet(self.spec, self._joints[:, 0])
-        )[..., 2]
-        radius = np.array([leg.foot_radius for leg in self.spec.legs])
-        return Truth(
-            position=position, velocity=velocity, foot_height=position[:, 2:3] + below - radius
-        )
+        below = soles_below(self.spec, self._joints[:, 0], quaternion)
+        return Truth(position=position, velocity=velocity, foot_height=position[:, 2:3] - below)
 
     def diverged(self) -> Bool[Array, " n"]:
         return self._diverged.copy()

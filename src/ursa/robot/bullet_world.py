@@ -153,9 +153,8 @@ def frames(trunk: Float[Array, "*b T"], world: World) -> tuple[Array, Array, Arr
     Bullet speaks of the frame of principal inertia, at the centre of mass and slightly tilted.
     """
     quaternion = _product(trunk[..., [6, 3, 4, 5]], world.untilt)
-    arm = -(rotation(quaternion) * world.center).sum(
-        axis=-1
-    )  # from the centre of mass to the origin
+    # from the centre of mass to the origin
+    arm = -(rotation(quaternion) * world.center).sum(axis=-1)
     spin = trunk[..., 10:13]
     return trunk[..., 0:3] + arm, quaternion, trunk[..., 7:10] + np.cross(spin, arm), spin
 

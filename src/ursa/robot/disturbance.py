@@ -58,8 +58,8 @@ def _at_least(name: str, value: float) -> None:
 
 
 def chance(seed: int, step: int) -> np.random.Generator:
-    """The stream of one control step."""
-    return np.random.Generator(np.random.Philox(key=seed, counter=[step, 0, 0, 0]))
+    """The stream of one control step. The step is the high word: a stream grows in the low one."""
+    return np.random.Generator(np.random.Philox(key=seed, counter=[0, 0, 0, step]))
 
 
 def disturbed(ticks: Ticks, disturbance: Disturbance, rng: np.random.Generator) -> Ticks:

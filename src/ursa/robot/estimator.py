@@ -15,7 +15,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from ursa.robot.engine import Ticks
-from ursa.robot.kinematics import Legs, Point, rotation_of
+from ursa.robot.kinematics import Legs, Point
+from ursa.robot.reading import turn_of
 from ursa.robot.spec import RobotSpec
 
 Array = np.ndarray
@@ -65,7 +66,7 @@ def update(
     estimate and doubts it.
     """
     with np.errstate(all="ignore"):
-        turn = rotation_of(_first(ticks.quaternion))
+        turn = turn_of(_first(ticks.quaternion))
         force = _first(ticks.acceleration)
         push = (turn * force).sum(axis=1)  # turned into the world frame
         push[2] -= GRAVITY
@@ -125,10 +126,10 @@ def _corrected(gap: Array, contact: Array, turn: Array, weighing: Array) -> tupl
     near, correction, gain = gap, gap[:, 0, :, 0], weighing
     for _ in range(2):  # weigh the feet by the integrated velocity, then by the corrected one
         weight = contact / (1.0 + (near * near).sum(axis=0) / np.float32(SLIP**2))
-        total = weight.sum(axis=(0, 2))
+        total = weight.sum(axis=2).sum(axis=0)  # in this order: the bits do not depend on n
         evidence = weighing * total
         gain = evidence / (evidence + TRUST**2)
-        said = (turn * (weight * gap).sum(axis=1)).sum(axis=(1, 3))  # world frame, over all ticks
+        said = (turn * (weight * gap).sum(axis=1)).sum(axis=3).sum(axis=1)  # world, over all ticks
         correction = said * (gain / np.maximum(total, 1e-9)).astype(np.float32)
         near = gap - (turn * correction[:, None, :, None]).sum(axis=0)[:, None]
     return correction, gain

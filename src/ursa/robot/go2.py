@@ -50,9 +50,8 @@ LIMITS = {
     "lower": (-2.7227, -0.83776, 35.55, 20.07),
 }
 # [C] what the action spans: the A1's angles, inside the Go2's limits, so that one action means
-# the same posture on both robots; stance and standing pose likewise.
+# much the same posture on both robots.
 SPANS = {"hip": (-0.787, 0.787), "upper": (-0.518, 3.44), "lower": (-2.679, -1.3)}
-STANCE = {"hip": 0.0, "upper": 0.9, "lower": -1.8}
 STANDING = {"hip": 0.0, "upper": 0.8, "lower": -1.5}  # [C] the usual standing pose of a Go2
 
 
@@ -65,7 +64,7 @@ def joint(leg: str, part: str) -> Joint:
         upper=upper,
         low=SPANS[part][0],
         high=SPANS[part][1],
-        stance=STANCE[part],
+        stance=STANDING[part],
         standing=STANDING[part],
         kp=80.0,  # [C] as on the A1: 20 % heavier, similar reach
         kd=1.0 if part == "hip" else 2.0,
@@ -96,7 +95,7 @@ GO2 = RobotSpec(
     joints=tuple(joint(name, part) for name in LEGS for part in LEG_PARTS),
     legs=tuple(leg(name) for name in LEGS),
     trunk=TRUNK,
-    rest_height=0.288,  # kinematic height of the stance plus 1 mm
+    rest_height=0.334,  # kinematic height of the standing pose, 0.3333 m
     tick_clip=0.2,  # [C] as on the A1
     filter_cutoff=1.5,  # [C] as on the A1
     source="Unitree's published Go2 description",

@@ -9,6 +9,7 @@ innermost loops long; the functions wrap it for one-off use.
 import numpy as np
 from jaxtyping import Float
 
+from ursa.robot.reading import turn_of
 from ursa.robot.spec import JOINTS_PER_LEG, RobotSpec
 
 Array = np.ndarray
@@ -18,6 +19,15 @@ Point = tuple[Array, Array, Array]  # x, y, z, each (F, *b)
 def feet(spec: RobotSpec, angle: Float[Array, "*b A"]) -> Float[Array, "*b F 3"]:
     """Centre of each foot."""
     return _by_leg(Legs(spec, angle).foot())
+
+
+def soles_below(
+    spec: RobotSpec, angle: Float[Array, "n A"], quaternion: Float[Array, "n 4"]
+) -> Float[Array, "n F"]:
+    """How far below the trunk origin, along the world's vertical, the lowest point of a foot is."""
+    legs = Legs(spec, angle)
+    (x, y, z), up = legs.foot(), turn_of(quaternion.T)[2]
+    return (legs.radius - (up[0] * x + up[1] * y + up[2] * z)).T
 
 
 def foot_velocity(
@@ -32,21 +42,6 @@ def foot_velocity(
     centre itself does not stand still on the floor: a round foot rolls.
     """
     return _by_leg(Legs(spec, angle).sole(speed, np.moveaxis(down, -1, 0))[1])
-
-
-def rotation_of(quaternion: Float[Array, "4 *b"]) -> Float[Array, "3 3 *b"]:
-    """Body to world, of quaternions (w, x, y, z) of any length; no rotation if that is 0 or inf."""
-    w, x, y, z = quaternion
-    size = (quaternion * quaternion).sum(axis=0)
-    double = np.where((size > 1e-12) & (size < np.inf), 2.0 / np.maximum(size, 1e-12), 0.0)
-    sx, sy, sz = double * x, double * y, double * z
-    xx, yy, zz, xy, xz, yz = x * sx, y * sy, z * sz, x * sy, x * sz, y * sz
-    wx, wy, wz = w * sx, w * sy, w * sz
-    turn = np.empty((3, 3, *size.shape))
-    turn[0, 0], turn[0, 1], turn[0, 2] = 1 - (yy + zz), xy - wz, xz + wy
-    turn[1, 0], turn[1, 1], turn[1, 2] = xy + wz, 1 - (xx + zz), yz - wx
-    turn[2, 0], turn[2, 1], turn[2, 2] = xz - wy, yz + wx, 1 - (xx + yy)
-    return turn
 
 
 class Legs:

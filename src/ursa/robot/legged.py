@@ -6,7 +6,7 @@ action -> motion (affine map, filter, interpolation) -> damage -> delay -> engin
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -157,14 +157,13 @@ class LeggedBody:
             acceleration=ticks.acceleration[:, -1].copy(),
             contact=ticks.contact[:, -1].copy(),
             command=command,
-            velocity=velocity,
-            height=height,
+            velocity=velocity.copy(),  # the estimator keeps its own
+            height=height.copy(),
         )
         return self._with_truth(reading)
 
     def _with_truth(self, reading: Reading) -> Reading:
-        values = {f.name: getattr(reading, f.name) for f in fields(reading)}
-        return Reading(**values | {"truth": self.engine.truth()})
+        return replace(reading, truth=self.engine.truth())
 
     # ---- damage and state ---------------------------------------------------------------------
 
@@ -198,7 +197,7 @@ class LeggedBody:
         self._injury = Injury(**part("injury"))
         self._pending, self._step = state["pending"].copy(), int(state["step"])
         self._rescued = np.zeros(self.count, bool)
-        self._reading = self._with_truth(Reading(spec=self.spec, **part("reading")))
+        self._reading = Reading(spec=self.spec, truth=self.engine.truth(), **part("reading"))
         return self._reading
 
     def close(self) -> None:

@@ -31,8 +31,9 @@ def mjcf(spec: RobotSpec, *, tick: float, clip: bool = True) -> str:
     SubElement(default, "geom", contype="0", conaffinity="1", condim="3", solref=solref)
     _scenery(root)
     world = SubElement(root, "worldbody")
-    light = SubElement(world, "light", pos="-0.4 -0.6 2", dir="0.2 0.3 -1", directional="true")
-    light.attrib |= {"diffuse": "0.55 0.55 0.55", "specular": "0.2 0.2 0.2"}
+    # tilted about one axis only: about two, shadow maps of an endless floor show speckles
+    light = SubElement(world, "light", pos="0 -0.6 2", dir="0 0.3 -1", directional="true")
+    light.attrib |= {"diffuse": "0.55 0.55 0.55", "specular": "0 0 0"}
     floor = SubElement(world, "geom", name="floor", type="plane", size="0 0 0.05")
     floor.attrib |= {"contype": "1", "conaffinity": "0", "priority": "1", "material": "floor"}
     floor.attrib |= {"friction": f"{FRICTION} 0.005 0.0001", "solref": solref}
@@ -47,10 +48,9 @@ def mjcf(spec: RobotSpec, *, tick: float, clip: bool = True) -> str:
 def _scenery(root: Element) -> None:
     """How it looks; quality settings keep software rendering quick. Tiles are 0.5 m wide."""
     visual = SubElement(root, "visual")
-    SubElement(visual, "quality", offsamples="0", shadowsize="1024")
+    SubElement(visual, "quality", offsamples="0", shadowsize="2048")
     SubElement(visual, "global", offwidth="1280", offheight="960")
-    SubElement(visual, "headlight", ambient="0.4 0.4 0.4", diffuse="0.3 0.3 0.3", specular="0 0 0")
-    SubElement(visual, "map", shadowclip="2")  # a wider shadow map, or its rim shows on the floor
+    SubElement(visual, "headlight", ambient="0.45 0.45 0.45", diffuse="0.15 0.15 0.15")
     SubElement(visual, "rgba", haze="0.86 0.89 0.93 1")
     asset = SubElement(root, "asset")
     sky = {"type": "skybox", "builtin": "gradient", "rgb1": "0.62 0.71 0.82"}
@@ -59,7 +59,7 @@ def _scenery(root: Element) -> None:
     tile |= {"rgb2": "0.76 0.78 0.81", "width": "256", "height": "256"}
     SubElement(asset, "texture", tile)
     floor = {"name": "floor", "texture": "tile", "texrepeat": "2 2", "texuniform": "true"}
-    SubElement(asset, "material", floor | {"reflectance": "0"})
+    SubElement(asset, "material", floor | {"reflectance": "0", "specular": "0"})
 
 
 def _trunk(world: Element, spec: RobotSpec) -> None:

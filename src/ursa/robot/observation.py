@@ -12,9 +12,8 @@ import numpy as np
 from jaxtyping import Float32
 
 from ursa.errors import unknown
-from ursa.robot.kinematics import rotation_of
 from ursa.robot.motion import action_of
-from ursa.robot.reading import Reading
+from ursa.robot.reading import Reading, turn_of
 from ursa.robot.spec import RobotSpec
 
 Array = np.ndarray
@@ -81,7 +80,7 @@ def observe(layout: Layout, reading: Reading) -> Float32[Array, "n O"]:
     """The observation of every robot; finite if the reading is."""
     out = np.empty((reading.count, layout.size))
     with np.errstate(over="ignore"):  # what overflows ends at the bound
-        turn = rotation_of(reading.quaternion.T)
+        turn = turn_of(reading.quaternion.T)
         for channel, columns in layout.slices.items():
             out[:, columns] = VALUES[channel](layout.spec, reading, turn)
     np.maximum(out, -BOUND, out=out)

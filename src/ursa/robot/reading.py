@@ -1,4 +1,4 @@
-"""Reading: what n robots know of themselves after a control step, and what only a simulator knows."""
+"""Reading: what n robots know of themselves, and beside it what only a simulator knows."""
 
 from dataclasses import dataclass, fields, replace
 
@@ -68,11 +68,20 @@ def _rows(mine: Array, theirs: Array, which: Array) -> Array:
 
 
 def rotation(quaternion: Float[Array, "*b 4"]) -> Float[Array, "*b 3 3"]:
-    """Rotation matrices of unit quaternions (w, x, y, z)."""
-    w, x, y, z = np.moveaxis(quaternion, -1, 0)
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-    ]
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+    """Body to world, of quaternions (w, x, y, z); the array axes last."""
+    return np.moveaxis(turn_of(np.moveaxis(quaternion, -1, 0)), (0, 1), (-2, -1))
+
+
+def turn_of(quaternion: Float[Array, "4 *b"]) -> Float[Array, "3 3 *b"]:
+    """The same with the array axes first; any length will do, 0 or inf means no rotation."""
+    w, x, y, z = quaternion
+    size = (quaternion * quaternion).sum(axis=0)
+    double = np.where((size > 1e-12) & (size < np.inf), 2.0 / np.maximum(size, 1e-12), 0.0)
+    sx, sy, sz = double * x, double * y, double * z
+    xx, yy, zz, xy, xz, yz = x * sx, y * sy, z * sz, x * sy, x * sz, y * sz
+    wx, wy, wz = w * sx, w * sy, w * sz
+    turn = np.empty((3, 3, *size.shape))
+    turn[0, 0], turn[0, 1], turn[0, 2] = 1 - (yy + zz), xy - wz, xz + wy
+    turn[1, 0], turn[1, 1], turn[1, 2] = xy + wz, 1 - (xx + zz), yz - wx
+    turn[2, 0], turn[2, 1], turn[2, 2] = xz - wy, yz + wx, 1 - (xx + yy)
+    return turn

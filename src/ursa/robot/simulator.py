@@ -15,9 +15,9 @@ from mujoco.batch import Batch
 
 from ursa.errors import UserError
 from ursa.robot.engine import Impairment, Ticks
-from ursa.robot.kinematics import feet
+from ursa.robot.kinematics import soles_below
 from ursa.robot.mjcf import FRICTION, mjcf
-from ursa.robot.reading import Truth, rotation
+from ursa.robot.reading import Truth
 from ursa.robot.spec import RobotSpec
 
 Array = np.ndarray
@@ -122,7 +122,7 @@ class MuJoCoEngine:
         return self._controls[ticks]
 
     def _ticks(self, qpos: Array, qvel: Array, torque: Array, sensors: Array) -> Ticks:
-        """Angles, speeds and gyro at the end of each tick; torque, acceleration, contact during it."""
+        """Angles, speeds, gyro at the end of each tick; torque, acceleration, contact during it."""
         return Ticks(
             joint_angle=qpos[..., FREE:],
             joint_speed=qvel[..., 6:],
@@ -138,13 +138,11 @@ class MuJoCoEngine:
 
     def truth(self) -> Truth:
         qpos, qvel = self.batch.bind("qpos"), self.batch.bind("qvel")
-        turn = rotation(qpos[:, 3:FREE])
-        below = np.einsum("nij,nfj->nfi", turn, feet(self.spec, qpos[:, FREE:]))[..., 2]
-        radius = np.array([leg.foot_radius for leg in self.spec.legs])
+        below = soles_below(self.spec, qpos[:, FREE:], qpos[:, 3:FREE])
         return Truth(
             position=qpos[:, :3].copy(),
             velocity=qvel[:, :3].copy(),
-            foot_height=qpos[:, 2:3] + below - radius,
+            foot_height=qpos[:, 2:3] - below,
         )
 
     # ---- damage and variation -----------------------------------------------------------------

@@ -56,9 +56,7 @@ def backend(look: Mapping[str, Callable[[], bool]] = LOOK) -> str:
     """The name of the backend that will draw, or an error that says what to install."""
     asked = os.environ.get("MUJOCO_GL", "").lower().strip()
     if asked in OFF:
-        raise UserError(
-            f"MUJOCO_GL={asked} forbids pictures: unset it, or set it to egl or osmesa"
-        )
+        raise UserError(f"MUJOCO_GL={asked} forbids pictures: unset it, or set it to egl or osmesa")
     if asked and asked not in (*look, *WINDOW, *NATIVE):
         raise unknown("backend in MUJOCO_GL", asked, (*look, "glfw", "disable"))
     if asked in look and not look[asked]():

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Self
 
 import numpy as np
 from jaxtyping import UInt8
@@ -18,7 +17,8 @@ Array = np.ndarray
 Picture = UInt8[Array, "height width 3"]
 
 # azimuth and elevation of the line of sight in degrees; 90 looks to the left, 180 to the back
-CAMERAS = {"follow": (125, -18), "side": (90, -8), "front": (170, -12), "above": (90, -80)}
+CAMERAS = {"follow": (125, -18), "left": (235, -18), "side": (90, -8), "front": (165, -12)}
+CAMERAS |= {"above": (90, -80)}
 DISTANCE = 4.8  # of the camera from the robot, in rest heights
 LIGHT = 2.0  # m from the robot: the shadow map is centred on the light's line
 SIZES = (16, 4096)  # pixels
@@ -115,7 +115,7 @@ class Studio:
             self._gl.free()
             self._context = None
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Studio":
         return self
 
     def __exit__(

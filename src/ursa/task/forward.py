@@ -22,6 +22,9 @@ Array = np.ndarray
 Shaping = Callable[[Float[Array, " n"]], Float[Array, " n"]]
 
 
+OVERSHOOT = 0.2  # rad beyond a hard limit that is still a posture
+
+
 @dataclass(frozen=True, kw_only=True)
 class ForwardConfig:
     """Where the paper leaves a term undefined: our default first, then the alternative."""
@@ -69,6 +72,7 @@ def forward(spec: RobotSpec, config: ForwardConfig | None = None) -> Task:
         cost=CHOICES["cost"][config.cost],
         posture=posture,
         posture_names=names,
+        posture_range=_ranges(spec, names),
     )
 
 
@@ -79,6 +83,12 @@ def _inputs(spec: RobotSpec, joints: tuple[str, ...] | None) -> tuple[slice | li
         if name not in spec.joint_names:
             raise unknown(f"joint of {spec.name} for forward.joints", name, spec.joint_names)
     return [spec.joint_names.index(name) for name in joints], (*joints, "height")
+
+
+def _ranges(spec: RobotSpec, names: tuple[str, ...]) -> tuple[tuple[float, float], ...]:
+    """Joints can overshoot their limits a little: contacts are soft, and so are encoders."""
+    limits = {j.name: (j.lower - OVERSHOOT, j.upper + OVERSHOOT) for j in spec.joints}
+    return tuple({**limits, "height": (0.0, 2 * spec.rest_height)}[name] for name in names)
 
 
 def _clipped(desired_speed: float) -> Shaping:

@@ -14,7 +14,7 @@ SAFE_SPEED = 0.8  # m/s: the safe skills are the disc of this radius
 def point(spec: RobotSpec) -> Task:
     """The same for every robot: only the estimated horizontal velocity is looked at."""
     return Task(
-        name="point", reward=reward, cost=cost, posture=posture, posture_names=("v_x", "v_y")
+        name="point", reward=reward, cost=cost, posture=posture, posture_names=("v_x", "v_y"), posture_range=((-2.0, 2.0), (-2.0, 2.0)),
     )
 
 

@@ -82,6 +82,8 @@ def _three_functions(name: str, module: ModuleType, spec: RobotSpec) -> Task:
         cost=module.cost,
         posture=module.posture,
         posture_names=tuple(names),
+        posture_range=getattr(module, "posture_range", None),
+        tolerance=getattr(module, "tolerance", 0.0),
     )
 
 

@@ -25,12 +25,26 @@ class Task:
     cost: Cost  # reading -> c of shape (n,); a state is safe exactly where c <= 0
     posture: Posture  # reading -> what phi reads, shape (n, P)
     posture_names: tuple[str, ...]  # one per column of the posture
+    # Physical range of each column. Postures outside are sensor faults and never become skills;
+    # a VAE scales by the range. None: whatever is finite, and no VAE.
+    posture_range: tuple[tuple[float, float], ...] | None = None
+    tolerance: float = 0.0  # average cost that still counts as C <= 0
 
     def __post_init__(self) -> None:
         if not self.posture_names or len(set(self.posture_names)) != len(self.posture_names):
             raise UserError(
                 f"task {self.name}: posture_names must be present and unique: {self.posture_names}"
             )
+        ranges = self.posture_range
+        if ranges is not None and (
+            len(ranges) != len(self.posture_names) or any(not low < high for low, high in ranges)
+        ):
+            raise UserError(
+                f"task {self.name}: posture_range = {ranges}; want (low, high) with low < high for "
+                f"each of {', '.join(self.posture_names)}"
+            )
+        if not self.tolerance >= 0:
+            raise UserError(f"task {self.name}: tolerance = {self.tolerance}, want >= 0")
 
 
 @dataclass(frozen=True)

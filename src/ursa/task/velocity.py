@@ -18,6 +18,12 @@ from ursa.task.task import Task
 Array = np.ndarray
 
 
+SPEEDS = (-2.0, 2.0)  # m/s; a robot of this size and these motors does not go faster
+YAW_RATES = (-4.0, 4.0)  # rad/s
+# This cost is never negative, so C <= 0 would hold only for a critic without noise.
+TOLERANCE = 0.01
+
+
 @dataclass(frozen=True, kw_only=True)
 class VelocityConfig:
     """How the cost reads the posture terms."""
@@ -56,6 +62,8 @@ def velocity(spec: RobotSpec, config: VelocityConfig | None = None) -> Task:
         cost=literal_cost if config.gated else cost,
         posture=posture,
         posture_names=("forward_speed", "yaw_rate"),
+        posture_range=(SPEEDS, YAW_RATES),
+        tolerance=TOLERANCE,
     )
 
 

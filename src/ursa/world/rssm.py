@@ -7,6 +7,8 @@ What does not depend on the recurrence is computed outside the scans: embeddings
 product, all noise, and the priors of an observed sequence.
 """
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -48,7 +50,7 @@ class Rssm(eqx.Module):
     unimix: float = eqx.field(static=True)
     classes: int = eqx.field(static=True)
 
-    def initial(self, *batch: int, dtype: jnp.dtype = jnp.dtype(jnp.float32)) -> Latent:
+    def initial(self, *batch: int, dtype: Any = jnp.float32) -> Latent:
         """The learnt start: deter from a parameter, stoch the prior's mode there."""
         deter = jnp.tanh(self.start)
         stoch = mode(self.prior_of(deter[None].astype(dtype)))[0]

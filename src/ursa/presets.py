@@ -1,0 +1,85 @@
+"""Presets: whole configs by name. `paper` is Table 1 and the DayDreamer A1 sizes."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ursa.config import BehaviorConfig, Config, SkillConfig, TrainConfig, WorldConfig
+from ursa.errors import unknown
+
+
+def paper() -> Config:
+    """One GPU: the paper's numbers; a row-by-row test compares them with its table."""
+    return Config()
+
+
+def laptop() -> Config:
+    """Two CPU cores, about ten minutes: the same code, smaller everything."""
+    return Config(
+        world=WorldConfig(
+            deter=96,
+            units=96,
+            stoch=12,
+            classes=12,
+            prior_layers=1,
+            encoder_layers=2,
+            encoder_units=96,
+            head_layers=2,
+            head_units=96,
+        ),
+        behavior=BehaviorConfig(
+            horizon=10, layers=2, units=96, multiplier_layers=1, multiplier_units=64
+        ),
+        skill=SkillConfig(repertoire_size=1024, distinct_skills=64),
+        train=TrainConfig(
+            steps=160_000,
+            prefill=4_096,
+            batch=16,
+            length=16,
+            replay_size=160_000,
+            checkpoint_every=40_000,
+        ),
+    )
+
+
+def tiny() -> Config:
+    """Seconds: for tests."""
+    return Config(
+        world=WorldConfig(
+            deter=16,
+            units=16,
+            stoch=4,
+            classes=4,
+            prior_layers=1,
+            encoder_layers=1,
+            encoder_units=16,
+            head_layers=1,
+            head_units=16,
+        ),
+        behavior=BehaviorConfig(
+            horizon=4, layers=1, units=16, multiplier_layers=1, multiplier_units=16
+        ),
+        skill=SkillConfig(
+            repertoire_size=64, distinct_skills=16, skill_period=20, refresh_period=20, vae_units=16
+        ),
+        train=TrainConfig(
+            steps=1_024,
+            robots=4,
+            prefill=64,
+            steps_per_update=4,
+            batch=4,
+            length=8,
+            replay_size=1_024,
+            checkpoint_every=256,
+            log_every=64,
+        ),
+    )
+
+
+PRESETS: dict[str, Callable[[], Config]] = {"paper": paper, "laptop": laptop, "tiny": tiny}
+
+
+def preset(name: str, **changes: object) -> Config:
+    """A preset by name, with top-level fields changed."""
+    if name not in PRESETS:
+        raise unknown("preset", name, PRESETS)
+    return replace(PRESETS[name](), **changes)

@@ -1,0 +1,1 @@
+"""The hall: loops, clocks and disks. Body and skills meet here."""

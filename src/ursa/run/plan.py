@@ -1,0 +1,130 @@
+"""Plan: a config put together. Every word becomes a value or a function here, and nowhere later."""
+
+from dataclasses import dataclass
+
+import jax
+
+from ursa.agent.method import Method
+from ursa.agent.state import Settings
+from ursa.agent.ursa import ursa
+from ursa.baselines.daydreamer import daydreamer
+from ursa.baselines.dominic import dominic
+from ursa.config import Config, check
+from ursa.env.arena import Arena, arena
+from ursa.errors import UserError, unknown
+from ursa.run.corridor import Law, law
+from ursa.task.task import Task
+from ursa.types import Sizes
+
+METHODS = ("ursa", "daydreamer", "dominic")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What shapes the programs of a run. Hashable."""
+
+    config: Config
+    settings: Settings
+    law: Law
+    sizes: Sizes
+
+    @property
+    def columns(self) -> int:
+        """Control steps of one robot in the whole run."""
+        return self.config.train.steps // self.config.train.robots
+
+    @property
+    def prefill(self) -> int:
+        """Columns before the first update."""
+        return -(-self.config.train.prefill // self.config.train.robots)
+
+    @property
+    def capacity(self) -> int:
+        """Columns in the replay."""
+        return min(self.config.train.replay_size // self.config.train.robots, self.columns)
+
+    @property
+    def refresh(self) -> int:
+        """Columns between two refreshes of the skill corridor."""
+        return max(1, self.config.skill.refresh_period // self.config.train.robots)
+
+    def updates_at(self, column: int) -> int:
+        """How many updates follow the arrival of this column."""
+        train = self.config.train
+        if column < self.prefill:
+            return 0
+        if train.robots >= train.steps_per_update:
+            return train.robots // train.steps_per_update
+        return int(column % (train.steps_per_update // train.robots) == 0)
+
+
+def backend() -> tuple[str, str, int]:
+    """Device, precision of products, and how far scans are unrolled there."""
+    device = jax.devices()[0]
+    fast = device.platform != "cpu"
+    return device.device_kind, "bfloat16" if fast else "float32", 5 if fast else 1
+
+
+def body_count(config: Config) -> int:
+    """Robots of all seeds together."""
+    return config.seeds * config.train.robots
+
+
+def build(config: Config) -> tuple[Plan, Arena]:
+    """The plan and the robots, or one error that lists what is wrong."""
+    check(config)
+    place = arena(
+        config.robot,
+        config.task,
+        body_count(config),
+        radius=config.arena,
+        engine=config.engine,
+        tick=config.tick,
+        seed=config.seed,
+    )
+    return plan(config, place), place
+
+
+def plan(config: Config, place: Arena) -> Plan:
+    """Everything static about a run on these robots."""
+    task = place.task
+    sizes = Sizes(
+        observation=place.layout.size,
+        action=place.body.spec.action_size,
+        posture=len(task.posture_names),
+    )
+    train = config.train
+    updates = max(1, (train.steps - train.prefill) // train.steps_per_update)
+    method = method_of(config, task, sizes)
+    _, precision, unroll = backend()
+    settings = Settings(
+        method=method,
+        sizes=sizes,
+        world=config.world,
+        behavior=config.behavior,
+        optimizer=config.optimizer,
+        total_updates=updates,
+        precision=precision,
+        unroll=train.unroll or unroll,
+    )
+    return Plan(config, settings, law(method, config.skill, train.robots, task, updates), sizes)
+
+
+def method_of(config: Config, task: Task, sizes: Sizes) -> Method:
+    """The method by its name."""
+    learnt = config.skill.feature == "vae"
+    if config.method == "ursa" and learnt and task.posture_range is None:
+        raise UserError(
+            f"task {task.name} gives no posture_range, which a VAE needs to scale postures; "
+            "add it to the task or use --skill.feature identity"
+        )
+    makers = {
+        "ursa": lambda: ursa(
+            config.behavior, config.skill.skill_size if learnt else sizes.posture, task.tolerance
+        ),
+        "daydreamer": lambda: daydreamer(config.behavior, task.tolerance),
+        "dominic": lambda: dominic(config.behavior, config.dominic, sizes.posture, task.tolerance),
+    }
+    if config.method not in makers:
+        raise unknown("method", config.method, makers)
+    return makers[config.method]()

@@ -1,0 +1,1 @@
+"""The skill corridor: posture -> feature -> repertoire -> kernel density -> skill."""
