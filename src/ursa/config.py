@@ -90,7 +90,8 @@ class TrainConfig:
     replay_size: int = 1_000_000
     checkpoint_every: int = 100_000  # control steps
     log_every: int = 4_000  # control steps
-    unroll: int = 1  # of the scans; more pays on a GPU
+    unroll: int = 0  # of the scans; 0: what suits the device
+    patience: int = 50  # updates in a row that may fail before an agent is rolled back
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +127,34 @@ class Config:
     dominic: DominicConfig = field(default_factory=DominicConfig)
 
 
+# Floats with a bound of their own; whole numbers are at least 1 unless listed in LEAST.
+POSITIVE = (
+    "tick",
+    "arena",
+    "world.kl_target",
+    "behavior.huber",
+    "optimizer.learning_rate",
+    "optimizer.epsilon",
+    "optimizer.clip",
+    "skill.vae_learning_rate",
+    "dominic.distance",
+    "dominic.multiplier_rate",
+    "dominic.multiplier_clip",
+)
+NOT_NEGATIVE = ("optimizer.weight_decay", "skill.vae_beta", "skill.fixed_delta")
+SHARES = (
+    "world.unimix",
+    "world.kl_balance",
+    "behavior.return_lambda",
+    "behavior.entropy_target",
+    "dominic.optimality",
+    "dominic.burn_in",
+    "dominic.average_rate",
+)
+LEAST = {"seed": 0, "train.unroll": 0}
+LARGEST_SEED = 2**31 - 1  # of the last seed: what every generator takes
+
+
 def complaints(config: Config) -> list[str]:
     """Everything that is wrong with a config, one sentence each; empty when it can run."""
     wrong = []
@@ -135,12 +164,18 @@ def complaints(config: Config) -> list[str]:
             wrong.append(sentence)
 
     for path, value in _numbers(config):
-        want(value == value and abs(value) != float("inf"), f"{path} = {value}: want a number")
-    for section in ("world", "behavior", "train"):
-        for item in fields(getattr(config, section)):
-            value = getattr(getattr(config, section), item.name)
-            if isinstance(value, int) and not isinstance(value, bool):
-                want(value >= 1, f"{section}.{item.name} = {value}: want at least 1")
+        if isinstance(value, int):
+            least = LEAST.get(path, 1)
+            want(value >= least, f"{path} = {value}: want at least {least}")
+            continue
+        finite = value == value and abs(value) != float("inf")
+        want(finite, f"{path} = {value}: want a number")
+        want(not finite or path not in POSITIVE or value > 0, f"{path} = {value}: want > 0")
+        want(not finite or path not in NOT_NEGATIVE or value >= 0, f"{path} = {value}: want >= 0")
+        want(
+            not finite or path not in SHARES or 0 <= value <= 1,
+            f"{path} = {value}: want 0 <= . <= 1",
+        )
     skill, train, behavior = config.skill, config.train, config.behavior
     want(
         1 <= skill.distinct_skills <= skill.repertoire_size,
@@ -155,18 +190,16 @@ def complaints(config: Config) -> list[str]:
     ):
         value = getattr(skill, name)
         want(value in allowed, f"skill.{name} = {value!r}: want one of {', '.join(allowed)}")
-    want(skill.fixed_delta >= 0, f"skill.fixed_delta = {skill.fixed_delta}: want >= 0")
     want(0 < behavior.discount < 1, f"behavior.discount = {behavior.discount}: want 0 < . < 1")
-    want(
-        0 <= behavior.return_lambda <= 1,
-        f"behavior.return_lambda = {behavior.return_lambda}: want 0 <= . <= 1",
-    )
     want(0 < behavior.slow_rate <= 1, f"behavior.slow_rate = {behavior.slow_rate}: want 0 < . <= 1")
     want(
         0 < behavior.min_std < behavior.max_std,
         f"behavior.min_std = {behavior.min_std}: want 0 < min_std < max_std = {behavior.max_std}",
     )
-    want(config.seeds >= 1, f"seeds = {config.seeds}: want at least 1")
+    want(
+        config.seed + config.seeds - 1 <= LARGEST_SEED,
+        f"seed = {config.seed}, seeds = {config.seeds}: want the last at most {LARGEST_SEED}",
+    )
     want(
         train.prefill >= train.length * train.robots,
         f"train.prefill = {train.prefill}: want at least length * robots = "
@@ -177,16 +210,22 @@ def complaints(config: Config) -> list[str]:
         f"train.replay_size = {train.replay_size}: want at least 2 * length * robots = "
         f"{2 * train.length * train.robots}",
     )
+    if train.robots >= 1 and train.steps_per_update >= 1:  # else said above
+        want(
+            train.steps_per_update % train.robots == 0
+            or train.robots % train.steps_per_update == 0,
+            f"train.steps_per_update = {train.steps_per_update}: want a multiple or a divisor of "
+            f"robots = {train.robots}",
+        )
+        want(
+            train.steps % train.robots == 0,
+            f"train.steps = {train.steps}: want a multiple of robots = {train.robots}",
+        )
     want(
-        train.steps_per_update % train.robots == 0 or train.robots % train.steps_per_update == 0,
-        f"train.steps_per_update = {train.steps_per_update}: want a multiple or a divisor of "
-        f"robots = {train.robots}",
+        train.steps > train.prefill,
+        f"train.steps = {train.steps}: want more than prefill = {train.prefill}, or nothing is "
+        "learnt",
     )
-    want(
-        train.steps % train.robots == 0,
-        f"train.steps = {train.steps}: want a multiple of robots = {train.robots}",
-    )
-    want(config.tick > 0, f"tick = {config.tick}: want > 0")
     return wrong
 
 
@@ -198,11 +237,13 @@ def check(config: Config) -> Config:
     return config
 
 
-def _numbers(value: object, path: str = "") -> list[tuple[str, float]]:
-    if is_dataclass(value):
-        found = []
-        for item in fields(value):
-            below = f"{path}.{item.name}" if path else item.name
-            found += _numbers(getattr(value, item.name), below)
-        return found
-    return [(path, value)] if isinstance(value, float) else []
+def _numbers(section: object, path: str = "") -> list[tuple[str, float]]:
+    """Every number by its dotted name, as an int or a float just as it is declared."""
+    found: list[tuple[str, float]] = []
+    for item in fields(section):  # pyright: ignore[reportArgumentType]
+        value, name = getattr(section, item.name), path + item.name
+        if is_dataclass(value):
+            found += _numbers(value, f"{name}.")
+        elif item.type in (int, float):
+            found.append((name, item.type(value)))
+    return found

@@ -112,10 +112,10 @@ def window(
 
 
 def rebuild(ring: Ring, chunks: Iterable[tuple[int, Row]]) -> Ring:
-    """Fill an empty ring (seeds in front allowed) from (number of the first column, rows) chunks.
+    """A ring shaped like the given one, filled from (number of the first column, rows) chunks.
 
-    Rows of a chunk are stacked along a new first axis, time. Chunks follow one another; they may
-    begin late, if what they leave out would have been overwritten.
+    Seeds may lie in front. Rows of a chunk are stacked along a new first axis, time. Chunks
+    follow one another; they may begin late, if what they leave out would have been overwritten.
     """
     arrays = {
         name: np.zeros(getattr(ring, name).shape, getattr(ring, name).dtype) for name in FIELDS

@@ -15,7 +15,7 @@ from ursa.config import BehaviorConfig
 from ursa.nn.distributions import symexp, symlog
 from ursa.nn.layers import Towers, towers
 
-Values = dict[str, Float[Array, "H N W"]]
+Values = dict[str, Float[Array, "_H N _W"]]  # each as wide as its signal; H or H + 1 states long
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ def towers(
     scale: float = OUTPUT_SCALE,
 ) -> Towers:
     """One tower for each output width; narrower outputs are padded with zeros."""
-    count, width = len(widths), max(widths)
+    count, width = len(widths), max(widths, default=0)
     ins = [fan_in] + [units] * (layers - 1)
     fans = [fan_in + side + units] + [2 * units] * (layers - 1)
     weights = tuple(draw(rng, (count, i, units), f) for i, f in zip(ins, fans, strict=True))

@@ -40,7 +40,7 @@ def step(config: OptimizerConfig, params: Any, grads: Any, state: Any) -> Step:
         return kept - rate * u.astype(p.dtype)
 
     moved = jax.tree_util.tree_map_with_path(move, params, updates)
-    return Step(moved, state, optax.global_norm(grads))
+    return Step(moved, state, optax.tree.norm(grads))
 
 
 def _is_matrix(path: Any) -> bool:

@@ -48,6 +48,11 @@ class Disturbance:
         return any(noises)
 
     @property
+    def quiet(self) -> bool:
+        """Nothing is drawn and nothing delayed while the robot moves."""
+        return not (self.noisy or self.latency or self.jitter or self.push)
+
+    @property
     def varied(self) -> bool:
         return self.friction != (1.0, 1.0) or self.mass != (1.0, 1.0)
 

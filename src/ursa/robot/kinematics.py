@@ -9,7 +9,7 @@ innermost loops long; the functions wrap it for one-off use.
 import numpy as np
 from jaxtyping import Float
 
-from ursa.robot.reading import turn_of
+from ursa.robot.reading import up_of
 from ursa.robot.spec import JOINTS_PER_LEG, RobotSpec
 
 Array = np.ndarray
@@ -26,7 +26,7 @@ def soles_below(
 ) -> Float[Array, "n F"]:
     """How far below the trunk origin, along the world's vertical, the lowest point of a foot is."""
     legs = Legs(spec, angle)
-    (x, y, z), up = legs.foot(), turn_of(quaternion.T)[2]
+    (x, y, z), up = legs.foot(), up_of(quaternion.T)
     return (legs.radius - (up[0] * x + up[1] * y + up[2] * z)).T
 
 
@@ -48,17 +48,14 @@ class Legs:
     """All legs of a robot at some angles: two bones each, in the plane that its hip turns."""
 
     def __init__(self, spec: RobotSpec, angle: Float[Array, "*b A"]) -> None:
-        sizes = [
-            (*leg.origin, leg.offset, leg.foot_radius, -leg.upper_length, -leg.lower_length)
-            for leg in spec.legs
-        ]
-        table = np.array(sizes, dtype=angle.dtype).T
-        table = table.reshape(*table.shape, *[1] * (angle.ndim - 1))
-        *self.origin, self.offset, self.radius = table[:5]
+        sizes = spec.leg_sizes.astype(angle.dtype)
+        sizes = sizes.reshape(*sizes.shape, *[1] * (angle.ndim - 1))
+        *self.origin, self.offset, self.radius = sizes[:5]
         angles = _by_joint(angle)
         sin, cos = np.sin(angles), np.cos(angles)
         self.sin, self.cos = sin[0], cos[0]  # of the hip
-        self.bone_x, self.bone_z = table[5:] * sin[1:], table[5:] * cos[1:]  # upper, lower
+        down = -sizes[5:]  # upper, lower
+        self.bone_x, self.bone_z = down * sin[1:], down * cos[1:]
 
     def foot(self) -> Point:
         """Centre of each foot."""

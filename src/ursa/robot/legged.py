@@ -44,6 +44,7 @@ class LeggedBody:
         self._ticks = round(self.spec.period / engine.tick)
         self._delay = round(self._disturbance.latency / engine.tick)
         self._jitter = round(self._disturbance.jitter / engine.tick)
+        self._lower, self._upper = self.spec.of_joints("lower"), self.spec.of_joints("upper")
         self._injury = wounds.sound(self.count, self.spec.action_size)
         self._rescued = np.zeros(self.count, bool)
         self._step = 0
@@ -83,7 +84,7 @@ class LeggedBody:
     def carry(self, which: Bool[Array, " n"]) -> Reading:
         which = np.asarray(which, bool)
         self.engine.carry(which)
-        self._reading = self._with_truth(self._reading)
+        self._reading = replace(self._reading, truth=self.engine.truth())
         return self._reading
 
     # ---- time ---------------------------------------------------------------------------------
@@ -93,15 +94,13 @@ class LeggedBody:
         self._motion, target = motion.advance(
             self.spec, self._motion_config, self._motion, action, self._ticks
         )
-        rng = chance(self._seed, self._step)
+        target = wounds.obey(self._injury, self.spec, target)
+        if self._disturbance.quiet:
+            ticks = self.engine.advance(target)
+        else:
+            target, ticks = self._disturbed(target, chance(self._seed, self._step))
         self._step += 1
-        target = self._delayed(wounds.obey(self._injury, self.spec, target), rng)
-        if self._disturbance.push:
-            self.engine.push(pushes(self._disturbance, self.count, self.spec.period, rng))
-        ticks = self.engine.advance(target)
-        if self._disturbance.noisy:
-            ticks = disturbed(ticks, self._disturbance, rng)
-        command = np.clip(target[:, -1], self.spec.of_joints("lower"), self.spec.of_joints("upper"))
+        command = np.minimum(np.maximum(target[:, -1], self._lower), self._upper)
         self._rescued = self.engine.diverged().copy()
         if self._rescued.any():
             return self._rescue(ticks, command)
@@ -111,6 +110,16 @@ class LeggedBody:
     @property
     def rescued(self) -> Bool[Array, " n"]:
         return self._rescued
+
+    def _disturbed(self, target: Array, rng: np.random.Generator) -> tuple[Array, Ticks]:
+        """Targets as they reach the motors, and the ticks as noisy sensors tell them."""
+        target = self._delayed(target, rng)
+        if self._disturbance.push:
+            self.engine.push(pushes(self._disturbance, self.count, self.spec.period, rng))
+        ticks = self.engine.advance(target)
+        if self._disturbance.noisy:
+            ticks = disturbed(ticks, self._disturbance, rng)
+        return target, ticks
 
     def _delayed(self, target: Array, rng: np.random.Generator) -> Float[Array, "n k A"]:
         """Targets as they reach the motors, `latency` (+ up to `jitter`) after they were sent."""
@@ -145,13 +154,13 @@ class LeggedBody:
             _, velocity, height = estimator.update(
                 self.spec, self.engine.tick, estimator.begin(self.count), ticks
             )
-        work = np.maximum(ticks.torque * ticks.joint_speed, 0.0)
-        reading = Reading(
+        work = np.maximum(ticks.torque * ticks.joint_speed, 0.0).reshape(self.count, -1)
+        return Reading(
             spec=self.spec,
             joint_angle=ticks.joint_angle[:, -1].copy(),
             joint_speed=ticks.joint_speed[:, -1].copy(),
             torque=ticks.torque.mean(axis=1),
-            power=work.sum(axis=2).mean(axis=1),
+            power=work.sum(axis=1) / ticks.torque.shape[1],
             quaternion=ticks.quaternion[:, -1].copy(),
             gyro=ticks.gyro[:, -1].copy(),
             acceleration=ticks.acceleration[:, -1].copy(),
@@ -159,11 +168,8 @@ class LeggedBody:
             command=command,
             velocity=velocity.copy(),  # the estimator keeps its own
             height=height.copy(),
+            truth=self.engine.truth(),
         )
-        return self._with_truth(reading)
-
-    def _with_truth(self, reading: Reading) -> Reading:
-        return replace(reading, truth=self.engine.truth())
 
     # ---- damage and state ---------------------------------------------------------------------
 

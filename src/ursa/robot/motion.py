@@ -8,6 +8,7 @@ The stages and their constants are those of the DayDreamer A1; each can be switc
 
 import math
 from dataclasses import dataclass, fields
+from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -45,13 +46,13 @@ class MotionState:
 
 def target_of(spec: RobotSpec, action: Float[Array, "*b A"]) -> Float[Array, "*b A"]:
     """Joint targets of actions; an action beyond [-1, 1] counts as the nearest bound."""
-    center, half = _action_range(spec)
+    center, half = spec.action_range
     return center + half * np.minimum(np.maximum(action, -1.0), 1.0)
 
 
 def action_of(spec: RobotSpec, angle: Float[Array, "*b A"]) -> Float[Array, "*b A"]:
     """The inverse map, unclipped: outside [-1, 1] where the angle is beyond the action range."""
-    center, half = _action_range(spec)
+    center, half = spec.action_range
     return (angle - center) / half
 
 
@@ -69,6 +70,7 @@ def tick_clip(
     return np.minimum(np.maximum(inside, angle - spec.tick_clip), angle + spec.tick_clip)
 
 
+@lru_cache
 def butterworth(cutoff: float, rate: float) -> tuple[Float[Array, "3"], Float[Array, "3"]]:
     """Second-order low-pass (b, a) with a[0] = 1: gain 1 at rest, 0.71 at `cutoff` (both in Hz)."""
     if not 0 < cutoff < rate / 2:
@@ -80,6 +82,7 @@ def butterworth(cutoff: float, rate: float) -> tuple[Float[Array, "3"], Float[Ar
     scale = 1 + math.sqrt(2) * w + w * w
     b = np.array([w * w, 2 * w * w, w * w]) / scale
     a = np.array([scale, 2 * (w * w - 1), 1 - math.sqrt(2) * w + w * w]) / scale
+    b.flags.writeable = a.flags.writeable = False  # handed out again to whoever asks
     return b, a
 
 
@@ -132,8 +135,3 @@ def _low_pass(b: Array, a: Array, x: Array, state: MotionState) -> Array:
     rest = state.y1
     change = b[0] * (x - rest) + b[1] * (state.x1 - rest) + b[2] * (state.x2 - rest)
     return rest + (change - a[2] * (state.y2 - rest))
-
-
-def _action_range(spec: RobotSpec) -> tuple[Array, Array]:
-    low, high = spec.of_joints("low"), spec.of_joints("high")
-    return (low + high) / 2, (high - low) / 2

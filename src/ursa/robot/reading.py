@@ -75,13 +75,25 @@ def rotation(quaternion: Float[Array, "*b 4"]) -> Float[Array, "*b 3 3"]:
 def turn_of(quaternion: Float[Array, "4 *b"]) -> Float[Array, "3 3 *b"]:
     """The same with the array axes first; any length will do, 0 or inf means no rotation."""
     w, x, y, z = quaternion
-    size = (quaternion * quaternion).sum(axis=0)
-    double = np.where((size > 1e-12) & (size < np.inf), 2.0 / np.maximum(size, 1e-12), 0.0)
-    sx, sy, sz = double * x, double * y, double * z
+    sx, sy, sz = _doubled(quaternion)
     xx, yy, zz, xy, xz, yz = x * sx, y * sy, z * sz, x * sy, x * sz, y * sz
     wx, wy, wz = w * sx, w * sy, w * sz
-    turn = np.empty((3, 3, *size.shape))
+    turn = np.empty((3, 3, *x.shape))
     turn[0, 0], turn[0, 1], turn[0, 2] = 1 - (yy + zz), xy - wz, xz + wy
     turn[1, 0], turn[1, 1], turn[1, 2] = xy + wz, 1 - (xx + zz), yz - wx
     turn[2, 0], turn[2, 1], turn[2, 2] = xz - wy, yz + wx, 1 - (xx + yy)
     return turn
+
+
+def up_of(quaternion: Float[Array, "4 *b"]) -> Float[Array, "3 *b"]:
+    """The world's up as the body sees it: the last row of `turn_of`."""
+    w, x, y, _ = quaternion
+    sx, sy, sz = _doubled(quaternion)
+    return np.stack([x * sz - w * sy, y * sz + w * sx, 1 - (x * sx + y * sy)])
+
+
+def _doubled(quaternion: Float[Array, "4 *b"]) -> Float[Array, "3 *b"]:
+    """x, y, z times 2 / length^2; 0 where the length is 0 or inf."""
+    size = (quaternion * quaternion).sum(axis=0)
+    double = np.where((size > 1e-12) & (size < np.inf), 2.0 / np.maximum(size, 1e-12), 0.0)
+    return double * quaternion[1:]

@@ -53,6 +53,7 @@ class MuJoCoEngine:
         self.model = mujoco.MjModel.from_xml_string(mjcf(spec, tick=tick, clip=clip))
         workers = min(threads or os.cpu_count() or 1, count)
         self.batch = Batch(self.model, count, workers)
+        self._qpos, self._qvel = self.batch.bind("qpos"), self.batch.bind("qvel")
         self._sensors = self.batch.bind("sensordata")
         self._torque = self.batch.bind("qfrc_actuator")
         size = spec.action_size
@@ -63,6 +64,7 @@ class MuJoCoEngine:
             angle=np.zeros((count, size)),
         )
         self._friction, self._mass = np.ones(count), np.ones(count)
+        self._pushed = False
         self._buffers: dict[int, dict] = {}
         self._controls: dict[int, Array] = {}
         self.place(np.ones(count, bool))
@@ -74,9 +76,8 @@ class MuJoCoEngine:
         if not ids.size:
             return
         self.batch.reset(ids, stage=mujoco.mjtStage.mjSTAGE_NONE.value)
-        qpos = self.batch.bind("qpos")
-        qpos[ids, :FREE] = (0, 0, self.spec.rest_height, 1, 0, 0, 0)
-        qpos[ids, FREE:] = self.spec.of_joints("stance")
+        self._qpos[ids, :FREE] = (0, 0, self.spec.rest_height, 1, 0, 0, 0)
+        self._qpos[ids, FREE:] = self.spec.of_joints("stance")
         self._hold(ids)
         self._apply()
         self.batch.forward(ids)
@@ -85,11 +86,12 @@ class MuJoCoEngine:
     def carry(self, which: Bool[Array, " n"]) -> None:
         ids = np.flatnonzero(which)
         if ids.size:
-            self.batch.bind("qpos")[ids, :2] = 0.0
+            self._qpos[ids, :2] = 0.0
             self.batch.forward(ids)
 
     def push(self, force: Float[Array, "n 3"]) -> None:
         self.batch.bind("xfrc_applied")[:, 1, :3] = force  # body 1 is the trunk
+        self._pushed = True
 
     # ---- time ---------------------------------------------------------------------------------
 
@@ -98,7 +100,7 @@ class MuJoCoEngine:
         control = self._control(ticks)
         control[:, :, :size] = target
         self._ramp_locks(ticks * self.tick)
-        before = self.batch.warning[:, :, 1].sum(axis=1)
+        before = self.batch.warning[:, :, 1].copy()
         failed = np.zeros(count, bool)
         try:
             record = self.batch.rollout(ticks, control, record=RECORD, out=self._buffers.get(ticks))
@@ -106,13 +108,15 @@ class MuJoCoEngine:
             failed[error.ids] = True
             record = self._buffers[ticks]
         self._buffers[ticks] = record
-        warned = self.batch.warning[:, :, 1].sum(axis=1) > before
+        warned = (self.batch.warning[:, :, 1] > before).any(axis=1)
         self._diverged = failed | warned | ~np.isfinite(self.batch.state).all(axis=1)
-        self.batch.bind("xfrc_applied")[:, 1] = 0.0
+        if self._pushed:
+            self.batch.bind("xfrc_applied")[:, 1] = 0.0
+            self._pushed = False
         return self._ticks(*(record[name] for name in RECORD))
 
     def look(self) -> Ticks:
-        now = (self.batch.bind("qpos"), self.batch.bind("qvel"), self._torque, self._sensors)
+        now = (self._qpos, self._qvel, self._torque, self._sensors)
         return self._ticks(*(field[:, None] for field in now))
 
     def _control(self, ticks: int) -> Array:
@@ -137,7 +141,7 @@ class MuJoCoEngine:
         return self._diverged
 
     def truth(self) -> Truth:
-        qpos, qvel = self.batch.bind("qpos"), self.batch.bind("qvel")
+        qpos, qvel = self._qpos, self._qvel
         below = soles_below(self.spec, qpos[:, FREE:], qpos[:, 3:FREE])
         return Truth(
             position=qpos[:, :3].copy(),
@@ -165,8 +169,7 @@ class MuJoCoEngine:
     def _hold(self, ids: Array) -> None:
         """Locks start where the joint is and are brought to their angle step by step."""
         if self._impairment.locked.any():
-            angles = self.batch.bind("qpos")[ids, FREE:]
-            self.batch.expand("eq_data")[ids, :, 0] = angles
+            self.batch.expand("eq_data")[ids, :, 0] = self._qpos[ids, FREE:]
 
     def _ramp_locks(self, seconds: float) -> None:
         locked = self._impairment.locked
@@ -234,6 +237,7 @@ class MuJoCoEngine:
         self.batch.forward()
         self.batch.state[:] = state["physics"]  # forward touches the solver's warm start
         self._diverged[:] = False
+        self._pushed = True  # the state may hold a push; it ends with the next advance
 
     def close(self) -> None:
         self._buffers.clear()

@@ -154,7 +154,28 @@ class RobotSpec:
 
     def of_joints(self, what: str) -> Float[np.ndarray, " A"]:
         """One number per joint, in joint order: `spec.of_joints("torque")`."""
-        return np.array([getattr(joint, what) for joint in self.joints])
+        if what not in self._columns:
+            self._columns[what] = _kept([getattr(joint, what) for joint in self.joints])
+        return self._columns[what].copy()
+
+    @cached_property
+    def _columns(self) -> dict[str, np.ndarray]:
+        return {}
+
+    @cached_property
+    def action_range(self) -> tuple[Float[np.ndarray, " A"], Float[np.ndarray, " A"]]:
+        """Middle and half width of the angles that actions -1 to 1 stand for."""
+        low, high = self.of_joints("low"), self.of_joints("high")
+        return _kept((low + high) / 2), _kept((high - low) / 2)
+
+    @cached_property
+    def leg_sizes(self) -> Float[np.ndarray, "7 F"]:
+        """Per leg: x, y, z of the hip joint, offset, radius of the foot, both bones."""
+        sizes = [
+            (*leg.origin, leg.offset, leg.foot_radius, leg.upper_length, leg.lower_length)
+            for leg in self.legs
+        ]
+        return _kept(np.array(sizes).reshape(-1, 7).T)
 
     @cached_property
     def mass(self) -> float:
@@ -182,6 +203,13 @@ class RobotSpec:
     def columns(self, part: str) -> Sequence[int]:
         """Joint indices of one part over all legs: part is 'hip', 'upper' or 'lower'."""
         return [i for i, name in enumerate(self.joint_names) if name.endswith("." + part)]
+
+
+def _kept(numbers) -> np.ndarray:
+    """An array that is worked out once and handed to many: nobody may write to it."""
+    array = np.array(numbers)
+    array.flags.writeable = False
+    return array
 
 
 LEG_PARTS = ("hip", "upper", "lower")

@@ -17,7 +17,6 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from ursa.agent.method import Method, Skills
 from ursa.config import SkillConfig
 from ursa.skill import commit, kde, rule, table
-from ursa.skill.distance import METRICS
 from ursa.skill.feature import Autoencoder, Feature, autoencoder, fit_step, identity, phi
 from ursa.skill.repertoire import Repertoire
 from ursa.skill.schedule import Schedule, due
@@ -88,7 +87,7 @@ class Discovery:
             self.skill_size,
             lower=low,
             upper=high,
-            metric=METRICS[config.metric],
+            metric=config.metric,
             distinct_skills=config.distinct_skills,
         )
         rng = np.random.default_rng([seed, 0xFEA7])
@@ -153,7 +152,7 @@ class Discovery:
             "repertoire/entropy": entropy.estimate,
             "repertoire/entropy_bound": entropy.bound,
             "repertoire/delta": state.repertoire.delta,
-            "repertoire/spread": jnp.sqrt(jnp.diagonal(state.repertoire.spread.covariance)).mean(),
+            "repertoire/spread": jnp.sqrt(jnp.square(state.repertoire.spread.factor).sum(-1)).mean(),
         }
 
 

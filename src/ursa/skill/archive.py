@@ -103,10 +103,10 @@ def read(path: str | os.PathLike[str]) -> Arrays:
 
 def _opened(path: Path) -> Arrays:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile):
-                raise UserError(f"{path} is no repertoire: want the .npz that save() writes")
-            return {name: file[name] for name in file.files}
+        loaded = np.load(io.BytesIO(path.read_bytes()), allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            raise UserError(f"{path} is no repertoire: want the .npz that save() writes")
+        return {name: loaded[name] for name in loaded.files}
     except FileNotFoundError:
         raise UserError(f"{path}: no such repertoire file") from None
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:

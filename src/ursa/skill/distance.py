@@ -12,6 +12,7 @@ from functools import reduce
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Bool, Float, Int
@@ -33,15 +34,15 @@ class Spread(eqx.Module):
 
 def unit_spread(size: int, dtype: jnp.dtype) -> Spread:
     """The spread assumed before anything was measured: mean 0, covariance I, not regular."""
-    eye = jnp.eye(size, dtype=dtype)
-    return Spread(jnp.zeros(size, dtype), eye, eye, jnp.asarray(False))
+    eye = jnp.asarray(np.eye(size, dtype=dtype))
+    return Spread(jnp.asarray(np.zeros(size, dtype)), eye, eye, jnp.asarray(False))
 
 
 def covariance(
     skill: Float[Array, "N D"], filled: Int[Array, ""]
 ) -> tuple[Float[Array, " D"], Float[Array, "D D"]]:
     """Mean and sample covariance (divided by n - 1) of the first `filled` rows."""
-    used = (jnp.arange(skill.shape[0]) < filled)[:, None]
+    used = (jnp.arange(skill.shape[0], dtype=jnp.int32) < filled)[:, None]
     count = filled.astype(skill.dtype)
     mean = jnp.sum(jnp.where(used, skill, 0.0), axis=0) / jnp.maximum(count, 1.0)
     away = jnp.where(used, skill - mean[None, :], 0.0)
@@ -64,7 +65,15 @@ def spread(skill: Float[Array, "N D"], filled: Int[Array, ""], jitter: float = J
 
 def measured(ruler: Float[Array, "D D"], offset: Float[Array, "*B D"]) -> Float[Array, "*B D"]:
     """Offsets between skills in the units of a ruler; their length is the distance."""
-    return jnp.einsum("ij,...j->...i", ruler, offset, precision="highest")
+    # No matrix product: its rounding depends on how many offsets there are, and R must come out
+    # the same whether rows arrive one by one or together.
+    return reduce(
+        jnp.add,
+        (
+            jnp.broadcast_to(ruler[:, axis], offset.shape) * offset[..., axis, None]
+            for axis in range(offset.shape[-1])
+        ),
+    )
 
 
 def separation(
@@ -101,7 +110,7 @@ def neighbour_of(
     columns: Float[Array, "D N"], used: Bool[Array, " N"], row: Int[Array, ""]
 ) -> tuple[Float[Array, ""], Int[Array, ""]]:
     """Squared distance and index of the nearest other used row; infinite if there is none."""
-    other = used & (jnp.arange(used.shape[0]) != row)
+    other = used & (jnp.arange(used.shape[0], dtype=jnp.int32) != row)
     return lowest(jnp.where(other, squared(columns, columns[:, row]), jnp.inf))
 
 

@@ -67,7 +67,7 @@ def log_density(table: Table, points: Float[Array, "m D"]) -> Float[Array, " m"]
 def entropy(table: Table) -> Entropy:
     """The entropy of q, estimated at the rows of R, and its lower bound; both 0 for an empty R."""
     columns = _standardised(table, table.skill).T
-    index = jnp.arange(columns.shape[1])
+    index = jnp.arange(columns.shape[1], dtype=jnp.int32)
     count = jnp.maximum(table.filled, 1).astype(columns.dtype)
 
     def at(row: Int[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""]]:

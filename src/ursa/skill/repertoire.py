@@ -6,11 +6,13 @@ The learner works with the pure functions `extend`, `refresh`, `reencode`, `thin
 
 import os
 from dataclasses import replace
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
+from numpy.typing import ArrayLike
 
 from ursa.errors import UserError, unknown
 from ursa.skill import archive, kde, table
@@ -53,18 +55,22 @@ class Repertoire(Table):
         if metric not in METRICS:
             raise unknown("metric", metric, METRICS)
         kind = jnp.dtype(dtype)
+        blank = partial(np.zeros, dtype=kind)  # by numpy: nothing to compile for each shape
+        columns = {
+            "posture": blank((size, posture_size)),
+            "skill": blank((size, skill_size)),
+            "coordinate": blank((size, skill_size)),
+            "nearest": np.full(size, np.inf, kind),
+            "neighbour": np.zeros(size, np.int32),
+            "filled": np.int32(0),
+            "rejected": np.int32(0),
+            "delta": blank(()),
+            "lower": _limits("lower", lower, -np.inf, posture_size, kind),
+            "upper": _limits("upper", upper, np.inf, posture_size, kind),
+        }
         return cls(
-            posture=jnp.zeros((size, posture_size), kind),
-            skill=jnp.zeros((size, skill_size), kind),
-            coordinate=jnp.zeros((size, skill_size), kind),
-            nearest=jnp.full(size, jnp.inf, kind),
-            neighbour=jnp.zeros(size, jnp.int32),
-            filled=jnp.zeros((), jnp.int32),
-            rejected=jnp.zeros((), jnp.int32),
+            **{name: jnp.asarray(column) for name, column in columns.items()},
             spread=unit_spread(skill_size, kind),
-            delta=jnp.zeros((), kind),
-            lower=_limits("lower", lower, -np.inf, posture_size, kind),
-            upper=_limits("upper", upper, np.inf, posture_size, kind),
             metric=METRICS[metric],
             distinct_skills=distinct,
         )
@@ -153,13 +159,13 @@ SPREAD = ("mean", "factor", "whitener", "regular")
 
 def _limits(
     name: str, given: ArrayLike | None, default: float, size: int, dtype: jnp.dtype
-) -> Float[Array, " P"]:
+) -> np.ndarray:
     if given is None:
-        return jnp.full(size, default, dtype)
+        return np.full(size, default, dtype)
     limits = np.asarray(given)
     if limits.shape != (size,) or np.isnan(limits).any():
         raise UserError(f"{name} = {limits}, want {size} numbers, one per column of a posture")
-    return jnp.asarray(limits, dtype)
+    return limits.astype(dtype)
 
 
 def _rows(name: str, given: ArrayLike, wide: int, dtype: jnp.dtype) -> np.ndarray:

@@ -101,7 +101,7 @@ def thin(table: T, count: int) -> T:
         nearest, neighbour, kept = state
         one, other, one_second, other_second = _pair(columns, kept, nearest, neighbour)
         drop = _crowded(one, one_second, other, other_second)
-        kept = kept & (jnp.arange(size) != drop)
+        kept = kept & (jnp.arange(size, dtype=jnp.int32) != drop)
         nearest = jnp.where(kept, nearest, jnp.inf)
         return *_repair(columns, kept, nearest, neighbour, kept & (neighbour == drop)), kept
 
@@ -110,7 +110,7 @@ def thin(table: T, count: int) -> T:
     _, _, kept = lax.fori_loop(jnp.zeros_like(surplus), surplus, remove, start)
     filled = jnp.minimum(table.filled, count)
     index = jnp.nonzero(kept, size=count, fill_value=0)[0]
-    used = (jnp.arange(count) < filled)[:, None]
+    used = (jnp.arange(count, dtype=jnp.int32) < filled)[:, None]
     posture, skill, coordinate = (
         jnp.where(used, rows[index], 0.0) for rows in (table.posture, table.skill, table.coordinate)
     )
@@ -192,7 +192,7 @@ def _pair(
     """The closest pair of rows, and each one's squared distance to the nearest third row."""
     one = lowest(nearest)[1]
     other = neighbour[one]
-    index = jnp.arange(used.shape[0])
+    index = jnp.arange(used.shape[0], dtype=jnp.int32)
     third = used & (index != one) & (index != other)
     one_second, other_second = (
         jnp.min(jnp.where(third, squared(columns, columns[:, row]), jnp.inf))
@@ -223,7 +223,7 @@ def _repair(
 ) -> tuple[Float[Array, " N"], Int[Array, " N"]]:
     """Find the orphans' nearest neighbours anew. In a plane they are at most six, usually one."""
     size = orphan.shape[0]
-    index = jnp.arange(size)
+    index = jnp.arange(size, dtype=jnp.int32)
 
     def adopt(state: tuple) -> tuple:
         nearest, neighbour, row = state

@@ -45,7 +45,7 @@ class Table(eqx.Module):
     @property
     def used(self) -> Bool[Array, " N"]:
         """Which rows are in use."""
-        return jnp.arange(self.skill.shape[-2]) < self.filled
+        return jnp.arange(self.skill.shape[-2], dtype=jnp.int32) < self.filled
 
     @property
     def ruler(self) -> Float[Array, "D D"]:

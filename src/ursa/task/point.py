@@ -1,4 +1,4 @@
-"""The point robot's task: go along x, slower than 0.8 m/s. Its answers are known exactly."""
+"""The point robot's task: go along x, not too fast along y. Its answers are known exactly."""
 
 import numpy as np
 from jaxtyping import Float
@@ -8,13 +8,18 @@ from ursa.robot.spec import RobotSpec
 from ursa.task.task import Task
 
 Array = np.ndarray
-SAFE_SPEED = 0.8  # m/s: the safe skills are the disc of this radius
+SAFE_SPEED = 0.5  # m/s along y: of the reachable square, the skills below are safe
 
 
 def point(spec: RobotSpec) -> Task:
     """The same for every robot: only the estimated horizontal velocity is looked at."""
     return Task(
-        name="point", reward=reward, cost=cost, posture=posture, posture_names=("v_x", "v_y"), posture_range=((-2.0, 2.0), (-2.0, 2.0)),
+        name="point",
+        reward=reward,
+        cost=cost,
+        posture=posture,
+        posture_names=("v_x", "v_y"),
+        posture_range=((-2.0, 2.0), (-2.0, 2.0)),
     )
 
 
@@ -24,8 +29,8 @@ def reward(before: Reading, after: Reading) -> dict[str, Float[Array, " n"]]:
 
 
 def cost(reading: Reading) -> Float[Array, " n"]:
-    """Speed beyond the safe one; negative inside the disc."""
-    return np.hypot(reading.velocity[:, 0], reading.velocity[:, 1]) - SAFE_SPEED
+    """How much too fast along y; negative where it is safe."""
+    return reading.velocity[:, 1] - SAFE_SPEED
 
 
 def posture(reading: Reading) -> Float[Array, "n 2"]:

@@ -19,8 +19,8 @@ Policy = Callable[
 class Dream(eqx.Module):
     """N dreams of H steps: states 0..H, and what arriving in states 1..H brought."""
 
-    flat: Float[Array, "H+1 N F"]  # latents as heads and critics read them
     std: Float[Array, "H N A"]  # of the policy in states 0..H-1
+    flat: Float[Array, "H+1 N F"]  # latents as heads and critics read them
     reward: Float[Array, "H N"]
     cost: Float[Array, "H N"]
     posture: Float[Array, "H N P"]
@@ -51,4 +51,4 @@ def imagine(
     arrived = latents.flat()
     reward, cost, posture = model.predict(arrived)
     flat = jnp.concatenate([start.flat()[None], arrived])
-    return Dream(flat=flat, std=std, reward=reward, cost=cost, posture=posture)
+    return Dream(std=std, flat=flat, reward=reward, cost=cost, posture=posture)

@@ -1,0 +1,1 @@
+"""Measurements, one JSON object per line: python -m benchmarks.NAME."""

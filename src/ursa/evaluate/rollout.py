@@ -1,0 +1,104 @@
+"""Rollouts: every robot holds one skill for 250 steps from standing (definitions: design, 5)."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Bool, Float
+
+from ursa.agent import act as acting
+from ursa.agent.state import Policy
+from ursa.env.arena import Arena
+
+Array = np.ndarray
+STEPS = 250  # of a rollout
+SETTLE = 50  # steps at its start that means leave out
+
+
+@dataclass(frozen=True)
+class Rollouts:
+    """What m robots did, one row each. Means are over the last 200 steps."""
+
+    ret: Float[Array, " m"]  # sum of rewards
+    posture: Float[Array, "m P"]  # mean of what phi reads
+    joint_angle: Float[Array, "m A"]  # mean
+    speed: Float[Array, " m"]  # mean true forward speed, m/s
+    yaw_rate: Float[Array, " m"]  # mean true yaw rate, rad/s
+    unsafe: Float[Array, " m"]  # share of steps outside the safe set
+    airborne: Float[Array, " m"]  # share of steps with all feet off the ground
+    joint_speed: Float[Array, " m"]  # 99th percentile over steps and joints, rad/s
+    power: Float[Array, " m"]  # mean, W
+    hand: Bool[Array, " m"]  # a hand was needed
+
+    @property
+    def safe(self) -> Bool[Array, " m"]:
+        """No unsafe step in 250."""
+        return (self.unsafe == 0) & ~self.hand
+
+    @property
+    def moving(self) -> Bool[Array, " m"]:
+        """A safe rollout that goes forward at 0.1 m/s or more."""
+        return self.safe & (self.speed >= 0.1)
+
+
+@partial(jax.jit, static_argnames="count")
+def _begin(policy: Policy, count: int) -> acting.Carry:
+    return acting.begin(policy, count)
+
+
+_act = jax.jit(acting.act)
+
+
+def rollout(
+    arena: Arena, policy: Policy, z: Float[Array, "m D"], *, explore: bool = False, seed: int = 0
+) -> Rollouts:
+    """Each robot of the arena follows its row of z; by default with the mode of the policy."""
+    outcome = arena.start()
+    carry = _begin(policy, arena.count)
+    skills, amount = jnp.asarray(z, jnp.float32), jnp.asarray(float(explore))
+    first, key = np.ones(arena.count, bool), jax.random.key(seed)
+    kept: dict[str, list[Array]] = {}
+    for step in range(STEPS):
+        observation = jnp.asarray(outcome.observation)
+        carry, action = _act(
+            policy, carry, observation, jnp.asarray(first), skills, amount,
+            jax.random.fold_in(key, step),
+        )
+        outcome = arena.step(np.asarray(action, float))
+        first = np.zeros(arena.count, bool)
+        reading = outcome.reading
+        truth, turn = reading.truth, reading.rotation
+        assert truth is not None, "rollouts are judged by the simulator's truth"
+        now = {
+            "reward": outcome.reward,
+            "posture": outcome.posture,
+            "joint_angle": reading.joint_angle,
+            "speed": (truth.velocity[:, :2] * turn[:, :2, 0]).sum(axis=1),
+            "yaw_rate": reading.gyro[:, 2] if reading.spec.legs else 0 * outcome.cost,
+            "unsafe": (~outcome.safe).astype(float),
+            "airborne": (truth.foot_height > 0.005).all(axis=1).astype(float),
+            "joint_speed": np.abs(reading.joint_speed),
+            "power": reading.power,
+            "hand": outcome.stuck,
+        }
+        for name, value in now.items():
+            kept.setdefault(name, []).append(value)
+    return _summed({name: np.stack(values) for name, values in kept.items()})
+
+
+def _summed(kept: dict[str, Array]) -> Rollouts:
+    late = {name: value[SETTLE:].mean(axis=0) for name, value in kept.items()}
+    return Rollouts(
+        ret=kept["reward"].sum(axis=0),
+        posture=late["posture"],
+        joint_angle=late["joint_angle"],
+        speed=late["speed"],
+        yaw_rate=late["yaw_rate"],
+        unsafe=kept["unsafe"].mean(axis=0),
+        airborne=late["airborne"],
+        joint_speed=np.percentile(kept["joint_speed"], 99, axis=(0, 2)),
+        power=late["power"],
+        hand=kept["hand"].any(axis=0),
+    )

@@ -1,0 +1,169 @@
+"""Folder: what a run leaves on disk, and who may write there. No JAX.
+
+    config.json        the resolved settings; never changed after the start
+    environment.json   one entry per start: versions, device, command line, git commit
+    metrics.jsonl, events.out.tfevents.*   see `ursa.journal`
+    checkpoints/, rows/                    see `ursa.checkpoint`, `ursa.segments`
+    agent/             the newest agent of each seed, for use: see `ursa.run.publish`
+    lock               held while a process trains here; says which
+"""
+
+import fcntl
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import ursa
+from ursa import durable
+from ursa.config import Config
+from ursa.errors import UserError
+from ursa.run import settings
+
+CONFIG, ENVIRONMENT, LOCK = "config.json", "environment.json", "lock"
+LIBRARIES = ("jax", "jaxlib", "equinox", "optax", "numpy", "mujoco-core", "safetensors")
+
+
+@contextmanager
+def claimed(out: Path) -> Iterator[None]:
+    """Nobody else trains in this folder meanwhile; refused if somebody does.
+
+    The kernel holds the lock for the process and drops it when that dies, however it dies; what
+    the file says is for the person who is refused.
+    """
+    with durable.room_for("a run", out, 0):
+        lock = os.open(out / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        said = os.pread(lock, 200, 0).decode(errors="replace").strip() or "another process"
+        os.close(lock)
+        raise UserError(
+            f"{out} is in use by {said}: wait until it ends, or choose another folder"
+        ) from None
+    try:
+        now = time.strftime("%Y-%m-%d %H:%M:%S")
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f"process {os.getpid()} on {platform.node()}, since {now}\n".encode(), 0)
+        yield
+    finally:
+        os.close(lock)  # the file stays: removing it would let two processes hold two of them
+
+
+def refuse_taken(out: Path) -> None:
+    """An old run is never written over."""
+    if (out / CONFIG).exists():
+        raise UserError(
+            f"{out} holds a run already: continue it with --resume {out}, or give another --out"
+        )
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out} is a file: give another --out")
+
+
+def begin(out: Path, config: Config) -> None:
+    """Make the folder a run's; from here on it can be resumed."""
+    refuse_taken(out)
+    write_whole(out / CONFIG, durable.to_json(asdict(config)))
+
+
+def config_of(out: Path) -> Config:
+    """The settings of the run in a folder."""
+    return settings.read(out / CONFIG)
+
+
+def refuse_changed(out: Path, config: Config, stored: Mapping[str, Any]) -> None:
+    """A run goes on only with the settings that its checkpoints were made with."""
+    changed = settings.differences(
+        asdict(config), stored, f"in {CONFIG}", "when it was last saved"
+    )
+    if changed:
+        raise UserError(
+            f"{out / CONFIG} was changed since this run began; put it back, or start another "
+            "run:\n  " + "\n  ".join(changed)
+        )
+
+
+def note(out: Path, device: str, words: Sequence[str]) -> list[str]:
+    """Add this start to environment.json; says in which versions it differs from the last one."""
+    path = out / ENVIRONMENT
+    try:
+        starts = json.loads(path.read_bytes())["starts"] if path.exists() else []
+    except (ValueError, KeyError, TypeError):
+        starts = []  # it explains a run, nothing depends on it
+    entry = environment(device, words)
+    write_whole(path, durable.to_json({"starts": [*starts, entry]}))
+    if not starts:
+        return []
+    return settings.differences(_lasting(entry), _lasting(starts[-1]), "now", "before")
+
+
+def environment(device: str, words: Sequence[str]) -> dict[str, Any]:
+    """What this process runs on."""
+    return {
+        "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "command": list(words),
+        "device": device,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "ursa": ursa.__version__,
+        "commit": commit(),
+        **{name: _version(name) for name in LIBRARIES},
+    }
+
+
+def commit(source: Path = Path(__file__).parent) -> str:
+    """The git commit of the source, with a mark if files differ from it; empty without git."""
+    git = shutil.which("git")
+    if git is None:
+        return ""
+
+    def said(*words: str) -> str:
+        done = subprocess.run(
+            [git, "-C", str(source), *words], capture_output=True, text=True, timeout=10
+        )
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    try:
+        found = said("rev-parse", "HEAD")
+        return f"{found}+changes" if found and said("status", "--porcelain", ".") else found
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """One file, in a folder that may not exist yet: the old or the new, never half of it."""
+    with durable.room_for(path.name, path.parent, len(data)):
+        temporary = path.with_name(f"tmp.{path.name}")
+        durable.write(temporary, data)
+        durable.rename(temporary, path)
+
+
+def unused(robot: str, task: str, method: str) -> Path:
+    """A folder of its own for a run whose place nobody chose."""
+    name = f"{robot}-{task}-{method}-{time.strftime('%Y%m%d-%H%M%S')}"
+    return Path("outputs") / name.replace(":", ".").replace("/", ".")
+
+
+def words() -> list[str]:
+    """The command line of this process."""
+    return [Path(sys.argv[0]).name, *sys.argv[1:]] if sys.argv else []
+
+
+def _lasting(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if name not in ("time", "command")}
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""

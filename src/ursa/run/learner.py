@@ -1,0 +1,114 @@
+"""Algorithm 2: fold the arriving row into replay and skills, then update. One program, all seeds.
+
+Everything here is a pure function of `Learner`; the trainer maps it over seeds. Chance comes from
+one root key per seed, a named stream and a counter, so a resumed run repeats it.
+"""
+
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from ursa import replay
+from ursa.agent import act as acting
+from ursa.agent.learn import learn
+from ursa.agent.state import AgentState, begin, policy
+from ursa.replay import Ring
+from ursa.run.plan import Plan
+from ursa.types import Row
+
+ACT, DRAW, SAMPLE, SKILLS, LEARN, FIT = range(6)  # streams of chance
+
+
+class Learner(eqx.Module):
+    """Everything one seed has learnt and lived."""
+
+    agent: AgentState
+    law: Any  # state of the skill corridor
+    ring: Ring
+    key: Key[Array, ""]
+
+
+def newborn(plan: Plan, seed: int) -> Learner:
+    """One seed before its first step."""
+    ring = replay.empty(plan.config.train.robots, plan.capacity, plan.sizes)
+    key = jax.random.key(seed)
+    return Learner(begin(plan.settings, seed), plan.law.begin(seed), ring, key)
+
+
+def stream(key: Key[Array, ""], name: int, count: Int[Array, ""]) -> Key[Array, ""]:
+    """The key of one draw."""
+    return jax.random.fold_in(jax.random.fold_in(key, name), count)
+
+
+def ingest(plan: Plan, learner: Learner, row: Row, column: Int[Array, ""]) -> Learner:
+    """One control step of n robots into replay and repertoire; a refresh when it is due."""
+    law = plan.law.take(learner.law, row)
+    law = jax.lax.cond(column % plan.refresh == 0, plan.law.refresh, lambda law: law, law)
+    return eqx.tree_at(
+        lambda it: (it.law, it.ring), learner, (law, replay.add(learner.ring, row))
+    )
+
+
+def update(
+    plan: Plan, learner: Learner, updates: Int[Array, ""]
+) -> tuple[Learner, dict[str, Float[Array, ""]]]:
+    """A batch, fresh skills, one update of the agent and, if due, one of the feature map."""
+    train, settings = plan.config.train, plan.settings
+    key = partial(stream, learner.key, count=updates)
+    batch = replay.sample(learner.ring, key(SAMPLE), train.batch, train.length)
+    skills = plan.law.skills(learner.law, key(SKILLS), train.batch * train.length)
+    agent, metrics = learn(settings, learner.agent, batch, skills, key(LEARN))
+    law = plan.law.fit(learner.law, updates, key(FIT))
+    return eqx.tree_at(lambda it: (it.agent, it.law), learner, (agent, law)), metrics
+
+
+def advance(
+    plan: Plan,
+    count: int,
+    learner: Learner,
+    row: Row,
+    column: Int[Array, ""],
+    updates: Int[Array, ""],
+) -> tuple[Learner, Float[Array, " M"]]:
+    """The row, then `count` updates; their mean metrics in the order of `metric_names`."""
+    learner = ingest(plan, learner, row, column)
+    if count == 0:
+        return learner, jnp.zeros(0)
+
+    def one(learner: Learner, at: Int[Array, ""]) -> tuple[Learner, Float[Array, " M"]]:
+        learner, metrics = update(plan, learner, updates + at)
+        return learner, jnp.stack([metrics[name] for name in sorted(metrics)])
+
+    learner, metrics = jax.lax.scan(one, learner, jnp.arange(count, dtype=jnp.int32))
+    return learner, metrics.mean(0)
+
+
+def metric_names(plan: Plan, learner: Learner) -> list[str]:
+    """Names of the columns that `advance` returns, found without running anything."""
+    single = jax.eval_shape(lambda tree: jax.tree.map(lambda leaf: leaf[0], tree), learner)
+    shapes = jax.eval_shape(partial(update, plan), single, jnp.zeros((), jnp.int32))
+    return sorted(shapes[1])
+
+
+def choose(
+    plan: Plan,
+    learner: Learner,
+    carry: acting.Carry,
+    z: Float[Array, "n D"],
+    observation: Float[Array, "n O"],
+    first: Bool[Array, " n"],
+    renew: Bool[Array, " n"],
+    column: Int[Array, ""],
+) -> tuple[acting.Carry, Float[Array, "n D"], Float[Array, "n A"]]:
+    """Algorithm 1 without the robot: new skills where it is time, then an action."""
+    fresh = plan.law.draw(learner.law, stream(learner.key, DRAW, column), z.shape[0])
+    z = jnp.where(renew[:, None], fresh, z)
+    key = stream(learner.key, ACT, column)
+    carry, action = acting.act(
+        policy(learner.agent), carry, observation, first, z, jnp.ones(()), key
+    )
+    return carry, z, action

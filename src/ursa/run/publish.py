@@ -1,0 +1,93 @@
+"""A trained agent as files: policy and critics (safetensors), repertoire, config. Small, no pickle."""
+
+import logging
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import safetensors.numpy
+
+from ursa import durable
+from ursa.agent.state import AgentState
+from ursa.errors import UserError
+from ursa.run.corridor import Discovered
+from ursa.run.folder import write_whole
+from ursa.run.trainer import Trainer
+
+FORMAT = {"name": "ursa-agent", "version": "1"}
+log = logging.getLogger(__name__)
+
+
+def parts(state: AgentState, law: Any) -> dict[str, Any]:
+    """What acting and valuing need."""
+    tree = {"world": state.world, "actor": state.actor, "critics": state.slow}
+    return tree | ({"feature": law.feature} if isinstance(law, Discovered) else {})
+
+
+def publish(trainer: Trainer, out: Path, *, half: bool = False) -> None:
+    """Write every seed's agent; `half` keeps 16 bits of each number (for shipping).
+
+    An agent that holds a number that is not finite is not written: the last good one stays.
+    """
+    learner = trainer.learner
+    known = learner.law.repertoire if isinstance(learner.law, Discovered) else None
+    everyone = jax.device_get((parts(learner.agent, learner.law), known))
+    for index in range(trainer.config.seeds):
+        tree, repertoire = jax.tree.map(lambda leaf, i=index: leaf[i], everyone)
+        seed = trainer.config.seed + index
+        if bad := unsound(tree):
+            log.warning("step %d: seed %d is not published: %s", trainer.steps, seed, bad)
+            continue
+        place = out / f"seed_{seed}"
+        write(place / "agent.safetensors", tree, half=half)
+        if repertoire is not None:
+            repertoire.save(place / "repertoire.npz")
+    write_whole(out / "config.json", durable.to_json(asdict(trainer.config)))
+
+
+def unsound(tree: Any) -> str:
+    """Names of leaves with a number that is not finite; empty if all is well."""
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    return ", ".join(
+        jax.tree_util.keystr(at)
+        for at, leaf in leaves
+        if np.issubdtype(leaf.dtype, np.floating) and not np.isfinite(leaf).all()
+    )
+
+
+def write(path: Path, tree: Any, *, half: bool) -> None:
+    """Leaves by their path in the tree."""
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    arrays = {jax.tree_util.keystr(at): np.asarray(leaf) for at, leaf in leaves}
+    if half:
+        arrays = {name: _halved(array) for name, array in arrays.items()}
+    write_whole(path, safetensors.numpy.save(arrays, metadata=FORMAT))
+
+
+def read(path: Path, like: Any) -> Any:
+    """The tree again; names and shapes must agree."""
+    arrays = safetensors.numpy.load(path.read_bytes())
+
+    def leaf(at: Any, wanted: Any) -> Any:
+        name = jax.tree_util.keystr(at)
+        if name not in arrays:
+            raise UserError(f"{path} lacks {name}; it was made by another version or config")
+        found = arrays[name]
+        if found.dtype == np.uint16 and wanted.dtype == jnp.float32:
+            found = (found.astype(np.uint32) << 16).view(np.float32)
+        if found.shape != wanted.shape:
+            raise UserError(f"{path}: {name} has shape {found.shape}, want {wanted.shape}")
+        return jnp.asarray(found, wanted.dtype)
+
+    return jax.tree_util.tree_map_with_path(leaf, like)
+
+
+def _halved(array: np.ndarray) -> np.ndarray:
+    """bfloat16 as the same bits in uint16, rounded to nearest."""
+    if array.dtype != np.float32:
+        return array
+    bits = np.asarray(jnp.asarray(array).astype(jnp.bfloat16)).view(np.uint16)
+    return bits

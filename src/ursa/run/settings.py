@@ -1,0 +1,118 @@
+"""Settings: how a config is made from a preset and changes, and read back from a file. No JAX.
+
+A key that does not exist and a value of the wrong kind are refused, all of them at once.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import cattrs
+from cattrs.errors import ForbiddenExtraKeysError
+
+from ursa.config import Config, complaints
+from ursa.errors import UserError, unknown
+from ursa.presets import PRESETS
+
+Raw = Mapping[str, Any]
+SHORT = {"steps": ("train", "steps")}  # what may be given without its section
+
+
+def configure(preset: str, changes: Raw) -> Config:
+    """A preset with changes: top-level names, sections as mappings, and the short names.
+
+    >>> configure("tiny", {"robot": "point", "steps": 512, "world": {"deter": 8}}).train.steps
+    512
+    """
+    if preset not in PRESETS:
+        raise unknown("preset", preset, PRESETS)
+    raw = asdict(PRESETS[preset]())
+    for name, value in changes.items():
+        section, key = SHORT.get(name, (name, None))
+        if key is not None:
+            raw[section] = {**raw[section], key: value}
+        elif isinstance(raw.get(name), dict) and isinstance(value, Mapping):
+            raw[name] = {**raw[name], **value}
+        else:
+            raw[name] = value
+    return structured(raw, "these settings")
+
+
+def read(path: Path) -> Config:
+    """The config in a file that a run wrote; whatever is wrong with it is listed."""
+    try:
+        raw = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise UserError(
+            f"{path.parent} holds no run: there is no {path.name}; start one with --out"
+        ) from None
+    except (ValueError, RecursionError, OSError) as error:
+        raise UserError(f"{path} cannot be read: {error}; restore it from a copy") from error
+    config = structured(raw, str(path))
+    missing = dict(flat(asdict(config))).keys() - dict(flat(raw)).keys()
+    wrong = [f"{name} is missing" for name in sorted(missing)] + complaints(config)
+    if wrong:
+        raise UserError(
+            f"{path} is not what a run of this version writes:\n  " + "\n  ".join(wrong)
+        )
+    return config
+
+
+def structured(raw: Any, where: str) -> Config:
+    """A config from plain values; `where` names them in the error."""
+    sections = {"": {}, **{k: v for k, v in asdict(Config()).items() if isinstance(v, dict)}}
+    for name in sections:
+        found = raw if not name else raw.get(name, {})
+        if not isinstance(found, Mapping):
+            what = f"{name} = {found!r}" if name else f"a {type(found).__name__}"
+            raise UserError(f'{where}: {what}, want settings by name, {{"deter": 64, ...}}')
+    try:
+        return _CONVERTER.structure(raw, Config)
+    except cattrs.BaseValidationError as error:
+        lines = cattrs.transform_error(error, path="", format_exception=_said)
+        said = "\n  ".join(line.replace("@ .", "in ").removesuffix(" @ ") for line in lines)
+        raise UserError(f"{where} cannot be used:\n  {said}") from None
+
+
+def flat(raw: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Dotted name and value of every setting."""
+    if not isinstance(raw, Mapping):
+        yield path, raw
+        return
+    for name, value in raw.items():
+        yield from flat(value, f"{path}.{name}" if path else str(name))
+
+
+def differences(mine: Raw, theirs: Raw, here: str, there: str) -> list[str]:
+    """Every setting in which two configs differ, one line each."""
+    first, second = dict(flat(mine)), dict(flat(theirs))
+    nothing = "nothing"
+    return [
+        f"{name}: {first.get(name, nothing)} {here}, {second.get(name, nothing)} {there}"
+        for name in sorted(first.keys() | second.keys())
+        if first.get(name, nothing) != second.get(name, nothing)
+    ]
+
+
+def _exactly(*kinds: type) -> Any:
+    def structure(value: Any, kind: type) -> Any:
+        if type(value) not in kinds:
+            raise TypeError(f"{value!r} is a {type(value).__name__}, want {_KINDS[kind]}")
+        return kind(value)
+
+    return structure
+
+
+def _said(error: BaseException, kind: type | None) -> str:
+    if isinstance(error, ForbiddenExtraKeysError):
+        valid = list(error.cl.__dataclass_fields__)
+        return "; ".join(str(unknown("setting", str(name), valid)) for name in error.extra_fields)
+    return str(error)
+
+
+_KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
+_CONVERTER = cattrs.Converter(forbid_extra_keys=True)
+for _kind, _accepted in ((int, (int,)), (float, (float, int)), (bool, (bool,)), (str, (str,))):
+    _CONVERTER.register_structure_hook(_kind, _exactly(*_accepted))

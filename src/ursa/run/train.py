@@ -1,0 +1,276 @@
+"""Training in lock-step: robots and learner take turns, so a run is a function of its config.
+
+Every checkpoint is preceded by a line in the journal: nothing half-counted needs to be saved, and
+a resumed run writes the lines that the killed one would have written.
+"""
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ursa import checkpoint, segments
+from ursa.config import Config
+from ursa.errors import UserError
+from ursa.journal import Journal, Progress, duration
+from ursa.run import folder, preflight, settings
+from ursa.run.diary import Diary
+from ursa.run.learner import newborn, stream
+from ursa.run.plan import Plan, backend
+from ursa.run.publish import publish
+from ursa.run.trainer import Trainer
+from ursa.segments import Segments
+
+Stop = Callable[[], bool]
+ROLLBACK = 6  # stream of chance, after those of the learner
+log = logging.getLogger(__name__)
+
+
+def train(
+    config: Config,
+    out: Path,
+    *,
+    resume: bool = False,
+    quiet: bool = False,
+    stop: Stop = lambda: False,
+) -> Trainer:
+    """Run a config to its end (or until `stop`), writing everything into `out`."""
+    sizes = preflight.check(config)
+    device, precision, _ = backend()
+    preflight.check_memory(config, sizes, free_memory())
+    if not resume:
+        folder.refuse_taken(out)
+    with folder.claimed(out):
+        if resume:
+            config = _same(folder.config_of(out), config, out)
+        else:
+            folder.begin(out, config)
+        skew = folder.note(out, device, folder.words())
+        if skew:
+            log.warning("this run began elsewhere, it may not go on bit by bit: %s", "; ".join(skew))
+        trainer = Trainer(config)
+        store, seconds = begin(trainer, out)
+        if not quiet:
+            print(banner(trainer, out, device, precision), file=sys.stderr, flush=True)
+        journal = Journal(out, seeds=config.seeds, resume=trainer.steps if resume else None)
+        progress = Progress(config.train.steps, device=device, precision=precision, quiet=quiet)
+        with journal, progress:
+            Loop(trainer, store, journal, progress, out, seconds).run(stop)
+        return trainer
+
+
+class Loop:
+    """Columns until the end, with a line and a checkpoint every so often."""
+
+    def __init__(
+        self,
+        trainer: Trainer,
+        store: Segments,
+        journal: Journal,
+        progress: Progress,
+        out: Path,
+        seconds: float,
+    ) -> None:
+        """`seconds`: how long the run has taken before."""
+        train = trainer.config.train
+        self.trainer, self.store, self.journal, self.out = trainer, store, journal, out
+        self.progress, self._started = progress, time.monotonic() - seconds
+        self._log_every = max(1, train.log_every // train.robots)
+        self._save_every = max(1, train.checkpoint_every // train.robots)
+        self._diary, self._learnt = Diary(trainer.config.seeds), []
+        self._saved = trainer.column
+
+    def run(self, stop: Stop) -> None:
+        """Until the end or until told to stop; what was done is saved either way."""
+        trainer = self.trainer
+        while trainer.column < trainer.plan.columns and not stop():
+            self.store.append(trainer.collector.row)
+            outcome, metrics = trainer.turn()
+            self._diary.add(outcome)
+            if metrics is not None:
+                self._learnt.append(metrics)
+            column = trainer.column
+            if column % self._log_every == 0 or column % self._save_every == 0:
+                self.line()
+                # A scheduled checkpoint waits for seeds that fail: it is what they go back to.
+                overdue = column // self._save_every > self._saved // self._save_every
+                if overdue and not trainer.trouble.failures.any():
+                    self.save()
+        if trainer.column > self._saved:
+            if trainer.column % self._log_every and trainer.column % self._save_every:
+                self.line()
+            self.save()
+
+    def line(self) -> None:
+        """Tell what happened since the last line; roll back who needs it."""
+        trainer = self.trainer
+        events = {**self._diary.close(), **fetched(trainer, self._learnt)}
+        if self._learnt:
+            dropped = np.stack(jax.device_get(self._learnt))[..., trainer.names.index(DROPPED)]
+            watch(trainer, dropped, self.out)
+        self._learnt = []
+        events |= {
+            "learn/updates": trainer.updates,
+            "learn/failures": trainer.trouble.failures.tolist(),
+            "learn/rollbacks": trainer.trouble.rollbacks.tolist(),
+            "time/seconds": round(self.seconds, 3),
+        }
+        self.journal.write(trainer.steps, events)
+        self.progress.update(trainer.steps, headline(events))
+
+    @property
+    def seconds(self) -> float:
+        """How long the run has taken, over all starts."""
+        return time.monotonic() - self._started
+
+    def save(self) -> None:
+        """A checkpoint, the rows it refers to, and the agents for use."""
+        trainer = self.trainer
+        self.journal.sync()
+        self.store.seal()
+        meta = {
+            "config": asdict(trainer.config),
+            "segments": self.store.manifest,
+            "seconds": round(self.seconds, 3),
+        }
+        checkpoint.save(self.out / "checkpoints", trainer.steps, trainer.tree(), meta)
+        self._saved = trainer.column
+        publish(trainer, self.out / "agent")
+
+
+DROPPED = "learn/dropped"
+
+
+def watch(trainer: Trainer, dropped: np.ndarray, out: Path) -> None:
+    """Count failed updates; give a seed that keeps failing the agent of the newest checkpoint."""
+    config, plan = trainer.config, trainer.plan
+    trainer.trouble = trainer.trouble.after(dropped, updates_each(plan))
+    for index in np.flatnonzero(trainer.trouble.due(config.train.patience)).tolist():
+        trainer.trouble = trainer.trouble.rolled(index)
+        count = int(trainer.trouble.rollbacks[index])
+        if checkpoint.stored(out / "checkpoints"):
+            tree, _ = checkpoint.load(out / "checkpoints", trainer.tree())
+            agent = jax.tree.map(lambda leaf, i=index: leaf[i], tree["learner"].agent)
+            source = f"that of step {int(tree['column']) * config.train.robots}"
+        else:
+            agent = newborn(plan, config.seed + index).agent
+            source = "a newborn one, no checkpoint exists yet"
+        key = stream(trainer.learner.key[index], ROLLBACK, jnp.asarray(count, jnp.int32))
+        trainer.replace_agent(index, agent, key)
+        log.warning(
+            "step %d: updates of seed %d are not finite; its agent is replaced by %s",
+            trainer.steps,
+            config.seed + index,
+            source,
+        )
+    if trainer.trouble.hopeless(config.train.patience):
+        raise UserError(
+            f"step {trainer.steps}: updates are not finite, and going back to the last checkpoint "
+            f"did not help; what was saved stays in {out}. Start again with a lower "
+            "--optimizer.learning-rate, and look at the rewards of your task"
+        )
+
+
+def updates_each(plan: Plan) -> int:
+    """Updates of a column that has any."""
+    return max(1, plan.config.train.robots // plan.config.train.steps_per_update)
+
+
+def fetched(trainer: Trainer, learnt: list[Any]) -> dict[str, list[float]]:
+    """Means of the updates since the last line, and the state of the skill corridor."""
+    found: dict[str, Any] = {}
+    if learnt:
+        means = np.mean(jax.device_get(learnt), axis=0)  # (seeds, metrics)
+        found = {name: means[:, i].tolist() for i, name in enumerate(trainer.names)}
+    law = jax.device_get(trainer.programs.law_metrics(trainer.learner.law))
+    return found | {name: np.asarray(value).tolist() for name, value in law.items()}
+
+
+SHOWN = {
+    "reward": "robot/reward",
+    "unsafe": "robot/unsafe",
+    "speed": "robot/speed",
+    "entropy": "repertoire/entropy",
+    "delta": "repertoire/delta",
+    "l_skill": "lambda/skill",
+    "l_safe": "lambda/safe",
+}
+
+
+def headline(events: Mapping[str, Any]) -> dict[str, float]:
+    """What the progress line tells, averaged over seeds."""
+    return {short: float(np.mean(events[name])) for short, name in SHOWN.items() if name in events}
+
+
+def begin(trainer: Trainer, out: Path) -> tuple[Segments, float]:
+    """Put the newest sound checkpoint of a folder into the trainer, if there is any.
+
+    Returns the store of rows that fits, and the seconds the run has taken so far.
+    """
+    rows, capacity = out / "rows", trainer.plan.capacity
+    if not checkpoint.stored(out / "checkpoints"):
+        return Segments(rows), 0.0
+
+    def there(meta: dict[str, Any]) -> None:
+        segments.verify(rows, meta["segments"], capacity)
+
+    tree, meta = checkpoint.load(out / "checkpoints", trainer.tree(), there)
+    folder.refuse_changed(out, trainer.config, meta["config"])
+    trainer.restore(tree, segments.load(rows, meta["segments"], capacity))
+    publish(trainer, out / "agent")  # a kill may have come between the checkpoint and this
+    return Segments(rows, meta["segments"]), float(meta["seconds"])
+
+
+def free_memory() -> float | None:
+    """Bytes the device can still give, or None if it does not tell."""
+    device = jax.devices()[0]
+    if device.platform == "cpu":
+        return preflight.host_memory()
+    told = device.memory_stats() or {}
+    return told["bytes_limit"] - told.get("bytes_in_use", 0) if "bytes_limit" in told else None
+
+
+def banner(trainer: Trainer, out: Path, device: str, precision: str) -> str:
+    """What is about to happen."""
+    config, plan = trainer.config, trainer.plan
+    size = preflight.replay_bytes(config, plan.sizes) / 1e6
+    updates = sum(map(plan.updates_at, range(plan.columns)))
+    start = f"from step {trainer.steps:,}, " if trainer.column else ""
+    lines = {
+        "run": f"{config.method} on {config.robot} / {config.task}, {config.seeds} seed(s) from "
+        f"{config.seed}, {config.train.robots} robots each",
+        "steps": f"{start}{config.train.steps:,} of each seed, {config.train.prefill:,} at random",
+        "updates": f"{updates:,}, one per {config.train.steps_per_update} steps",
+        "device": f"{device}, {precision}",
+        "replay": f"{size:,.0f} MB",
+        "writes to": str(out),
+    }
+    return "\n".join(f"  {name:<10}{value}" for name, value in lines.items())
+
+
+def farewell(trainer: Trainer, out: Path, seconds: float) -> str:
+    """What has happened, and what to do next."""
+    if trainer.column < trainer.plan.columns:
+        return (
+            f"stopped at step {trainer.steps:,} of {trainer.config.train.steps:,}, all saved; "
+            f"go on with: ursa train --resume {out}"
+        )
+    return f"done in {duration(seconds)}: {out}; see what it learnt with: ursa look {out}"
+
+
+def _same(stored: Config, given: Config, out: Path) -> Config:
+    """A run is resumed with the settings it has, and no others."""
+    changed = settings.differences(asdict(given), asdict(stored), "wanted", f"in {out}")
+    if changed:
+        raise UserError(
+            "a run goes on with the settings it began with; leave these out, or start another "
+            "run:\n  " + "\n  ".join(changed)
+        )
+    return stored
