@@ -71,7 +71,7 @@ def against_raw(
         assert np.array_equal(raw.state, engine.batch.state), "the reference did other physics"
         pairs.append((whole, bare))
     env.close()
-    name = f"environment step: {robots} a1, {task}, {1000 * tick:g} ms physics, {threads} threads"
+    name = f"environment step: {robots} a1, {task}, {1000 * tick:g} ms physics, threads: {threads}"
     compare(name, pairs, robots, "raw mujoco.batch stepping")
 
 
@@ -89,7 +89,7 @@ def against_pybullet(blocks: int = BLOCKS, robots: int = 4, tick: float = 0.002)
     ]
     ours.close()
     theirs.close()
-    name = f"body step: {robots} a1, {1000 * tick:g} ms physics, 1 thread"
+    name = f"body step: {robots} a1, {1000 * tick:g} ms physics, threads: 1"
     compare(name, pairs, robots, "PyBullet body")
 
 

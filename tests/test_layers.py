@@ -21,7 +21,7 @@ FLOORS = (
     {"baselines"},
     {"env"},
     {"run", "live", "adapt", "evaluate"},
-    {"cli", "doctor"},
+    {"cli", "doctor", "look"},
     {"__main__"},
 )
 JAX = {"jax", "jaxlib", "equinox", "optax", "tinygp"}

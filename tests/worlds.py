@@ -1,20 +1,22 @@
 """Toy worlds with known answers, and the few compiled learners that all tests share.
 
-The slider: three coordinates that forget a fifth of themselves each step and are pushed by two
-actions, x' = 0.8 x + PUSH a. It is seen whole, so what comes next is known exactly.
+The slider: three coordinates that forget half of themselves each step and are pushed by two
+actions, x' = 0.5 x + PUSH a. It is seen whole, so what comes next is known exactly.
 """
 
 from dataclasses import replace
 from functools import cache, partial
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ursa import replay  # noqa: F401  registers Batch with JAX
+from ursa.agent import act
 from ursa.agent.learn import learn
 from ursa.agent.method import Method, Skills, View
-from ursa.agent.state import AgentState, Settings, begin
+from ursa.agent.state import AgentState, Settings, begin, policy
 from ursa.agent.ursa import ursa
 from ursa.baselines.daydreamer import daydreamer
 from ursa.baselines.dominic import dominic
@@ -23,12 +25,18 @@ from ursa.presets import tiny
 from ursa.types import Batch, Sizes
 
 # The learners of this suite run for a second; a program compiled without effort serves as well.
-QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+quick = partial(
+    jax.jit,
+    compiler_options={
+        "xla_backend_optimization_level": 0,
+        "xla_llvm_disable_expensive_passes": True,
+    },
+)
 
 SIZES = Sizes(observation=5, action=2, posture=3)  # all different: a wrong axis cannot fit
 SKILL = 2  # URSA's features are the first two coordinates
-KEPT = 0.8
-PUSH = np.array([[0.4, 0.0], [0.0, 0.4], [0.2, -0.2]])  # what each action does to each coordinate
+KEPT = 0.5
+PUSH = np.array([[0.8, 0.0], [0.0, 0.8], [0.4, -0.4]])  # what each action does to each coordinate
 SEQUENCES, LENGTH = 4, 8
 STARTS = SEQUENCES * LENGTH
 
@@ -117,27 +125,70 @@ def skills(name: str = "ursa", count: int = STARTS, seed: int = 0) -> Skills:
 @cache
 def updating(name: str = "ursa"):
     """The compiled update of one seed: (state, batch, skills, key) -> state, metrics."""
-    return jax.jit(partial(learn, settings(name)), compiler_options=QUICK)
+    return quick(partial(learn, settings(name)))
 
 
 @cache
 def updating_seeds(name: str = "ursa"):
     """The same for seeds side by side."""
-    return jax.jit(jax.vmap(partial(learn, settings(name))), compiler_options=QUICK)
+    return quick(jax.vmap(partial(learn, settings(name))))
+
+
+def unbiased(state: AgentState) -> AgentState:
+    """Critics that expect nothing: what is felt counts from the first update on."""
+    parts = [
+        eqx.tree_at(lambda it: it.out, net, 0 * net.out) for net in (state.critics, state.slow)
+    ]
+    return eqx.tree_at(lambda it: (it.critics, it.slow), state, parts)
+
+
+def devoted(state: AgentState) -> AgentState:
+    """URSA with lambda_skill at 1 and lambda_safe at 0: the skill is all that counts."""
+    bias = jnp.array([[40.0], [-40.0]])
+    return eqx.tree_at(lambda it: it.multipliers.bias, state, bias)
+
+
+def schooled(name: str, state: AgentState, updates: int) -> tuple[AgentState, list[float]]:
+    """A learner after some updates on the slider, and the world model's losses on the way."""
+    losses = []
+    for i in range(updates):
+        given = slider(seed=i), skills(name, seed=i), jax.random.key(i)
+        state, metrics = updating(name)(state, *given)
+        losses.append(float(metrics["world/loss"]))
+    return state, losses
 
 
 @cache
-def grown(name: str = "ursa", updates: int = 20) -> AgentState:
-    """A learner after some updates on the slider."""
-    state = newborn(name)
-    for i in range(updates):
-        state, _ = updating(name)(state, slider(seed=i), skills(name, seed=i), jax.random.key(i))
-    return state
+def grown() -> AgentState:
+    """URSA after twenty updates: no scale or moment is at its start any more."""
+    return schooled("ursa", newborn(), 20)[0]
+
+
+@cache
+def follower() -> tuple[AgentState, list[float]]:
+    """URSA after 250 updates that only its skill mattered to, and the world model's losses."""
+    return schooled("ursa", devoted(unbiased(newborn())), 250)
+
+
+acting = quick(act.act)
+
+
+def habit(state: AgentState, *z: float) -> np.ndarray:
+    """Mean mode action of a learner that is told z while it watches the slider."""
+    pi, batch = policy(state), slider(seed=99)
+    carry, actions = act.begin(pi, SEQUENCES), []
+    told = jnp.tile(jnp.asarray(z, jnp.float32), (SEQUENCES, 1))
+    for t in range(LENGTH):
+        carry = eqx.tree_at(lambda it: it.action, carry, batch.action[:, t])
+        seen = batch.observation[:, t], batch.first[:, t]
+        carry, action = acting(pi, carry, *seen, told, jnp.zeros(()), jax.random.key(t))
+        actions.append(action)
+    return np.mean(actions, (0, 1))
 
 
 def stacked(*trees):
     """Trees side by side: a seed axis in front."""
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
+    return jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *trees)
 
 
 def view(

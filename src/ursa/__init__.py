@@ -10,7 +10,11 @@ from typing import Any
 __version__ = "0.1.0"
 
 # What is public at the top, and where it lives; each is imported when it is first asked for.
-_HOMES = {"Repertoire": "ursa.skill.repertoire"}
+_HOMES = {
+    "Agent": "ursa.run.agent",
+    "Repertoire": "ursa.skill.repertoire",
+    "train": "ursa.run.start",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -21,6 +21,7 @@ class Command:
 
     target: str  # "module:function"
     summary: str
+    parses: bool = False  # the function takes the words themselves, and returns an exit code
 
     def load(self) -> Callable[..., int | None]:
         """Import the module and return the function."""
@@ -30,6 +31,8 @@ class Command:
 
 COMMANDS: Mapping[str, Command] = {
     "doctor": Command("ursa.doctor:doctor", "check that this machine can train, and how to fix it"),
+    "train": Command("ursa.run.command:train", "let a robot discover what it can do", parses=True),
+    "look": Command("ursa.look:look", "see what a run has learnt: its skills, against chance"),
     "watch": Command("ursa.show.watch:watch", "see a robot move: a video or a picture of it"),
     "robot check": Command(
         "ursa.robot.conformance:check", "prove that a robot obeys the contract every robot obeys"
@@ -71,6 +74,10 @@ def dispatch(arguments: Sequence[str], commands: Mapping[str, Command]) -> int:
 
 def call(name: str, command: Command, arguments: Sequence[str]) -> int:
     """Let tyro turn `arguments` into the function's parameters, and call it."""
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # a robot or task of yours may lie in this folder
+    if command.parses:
+        return command.load()(arguments) or 0
     import tyro
 
     config = (tyro.conf.FlagCreatePairsOff,)

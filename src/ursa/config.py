@@ -111,13 +111,13 @@ class DominicConfig:
 class Config:
     """A whole run."""
 
-    robot: str = "a1"
-    task: str = "forward"
-    method: str = "ursa"
-    engine: str = "mujoco"
+    robot: str = "a1"  # a1, go2, point, another package's, or package.module:NAME
+    task: str = "forward"  # forward, velocity, point, another package's, or package.module
+    method: str = "ursa"  # ursa, or a baseline: daydreamer, dominic
+    engine: str = "mujoco"  # mujoco, pybullet
     tick: float = 0.005  # physics step, s
     arena: float = 20.0  # radius, m
-    seed: int = 0
+    seed: int = 0  # of chance; the first of several
     seeds: int = 1  # trained together, seed .. seed + seeds - 1
     world: WorldConfig = field(default_factory=WorldConfig)
     behavior: BehaviorConfig = field(default_factory=BehaviorConfig)
@@ -151,7 +151,7 @@ SHARES = (
     "dominic.burn_in",
     "dominic.average_rate",
 )
-LEAST = {"seed": 0, "train.unroll": 0}
+LEAST = {"seed": 0, "train.unroll": 0, "dominic.skills": 2}  # one skill has no neighbour
 LARGEST_SEED = 2**31 - 1  # of the last seed: what every generator takes
 
 

@@ -52,7 +52,7 @@ def advance(built, *actions, steps):
 def test_a_start_is_robots_at_rest():
     outcome = Arena(PointBody(3), point(POINT)).start()
     assert outcome.reward.tolist() == [0.0, 0.0, 0.0]
-    assert outcome.cost.tolist() == [-0.8, -0.8, -0.8]
+    assert outcome.cost.tolist() == [-0.5, -0.5, -0.5]
     assert outcome.safe.all()
     assert not outcome.stuck.any()
 

@@ -17,7 +17,7 @@ def lines(capsys) -> list[dict]:
 def test_the_environment_is_compared_with_the_same_physics(capsys):
     simulator.against_raw("forward", 0.005, blocks=2, robots=2, threads=1)
     (line,) = lines(capsys)
-    assert line["case"] == "environment step: 2 a1, forward, 5 ms physics, 1 threads"
+    assert line["case"] == "environment step: 2 a1, forward, 5 ms physics, threads: 1"
     assert line["reference"].startswith("raw mujoco.batch stepping")
     assert 0 < line["ratio"] < 1.2
     assert line["value"] > 0

@@ -59,7 +59,8 @@ def test_a_robot_told_to_hold_its_stance_stands(spec):
     ticks = held(engine, spec.of_joints("stance"), 40)
     truth = engine.truth()
     assert ticks.contact[:, -1].all()
-    assert 0.24 < truth.position[0, 2] < 0.30
+    # joints give way a little under the weight
+    assert spec.rest_height - 0.02 < truth.position[0, 2] < spec.rest_height
     assert np.abs(truth.velocity).max() < 0.01
     assert np.abs(truth.foot_height).max() < 0.003
     # at rest the floor carries the robot: the accelerometer shows gravity, upwards

@@ -170,13 +170,13 @@ def test_phi_of_velocity_is_forward_speed_and_yaw_rate():
     assert velocity(A1).posture_names == ("forward_speed", "yaw_rate")
 
 
-def test_point_is_paid_for_x_and_safe_in_a_disc():
-    moving = standing(POINT, 3, velocity=[[0.6, 0.0, 0.0], [0.6, 0.6, 0.0], [-0.8, 0.0, 0.0]])
+def test_point_is_paid_for_x_and_safe_while_slow_along_y():
+    moving = standing(POINT, 3, velocity=[[0.6, 0.0, 0.0], [0.6, 0.6, 0.0], [-0.8, 0.5, 0.0]])
     got = judge(point(POINT), moving, moving)
     assert got.reward.tolist() == [0.6, 0.6, -0.8]
-    np.testing.assert_allclose(got.cost, [-0.2, 0.6 * 2**0.5 - 0.8, 0.0], atol=1e-12)
+    np.testing.assert_allclose(got.cost, [-0.5, 0.1, 0.0], atol=1e-12)
     assert got.safe.tolist() == [True, False, True]
-    assert got.posture.tolist() == [[0.6, 0.0], [0.6, 0.6], [-0.8, 0.0]]
+    assert got.posture.tolist() == [[0.6, 0.0], [0.6, 0.6], [-0.8, 0.5]]
 
 
 @pytest.mark.parametrize(("spec", "name"), EVERY_TASK)

@@ -16,6 +16,9 @@ from ursa.behavior.critic import Signal, Values
 from ursa.world.imagine import Dream
 
 
+FLOOR = 5e-3  # of the spread that advantages are divided by; 1 in units of an undiscounted sum
+
+
 class Skills(eqx.Module):
     """What the skill corridor hands to the agent, as one plain value."""
 
@@ -60,6 +63,6 @@ class Method:
 
 
 def advantage(view: View, name: str) -> Float[Array, "H N"]:
-    """(G - V) / max(1, spread). The baseline keeps its gradient, as in DayDreamer."""
+    """(G - V) / spread. The baseline keeps its gradient, as in DayDreamer."""
     gap = (view.returns[name] - view.slow[name])[..., 0]
-    return gap / jnp.maximum(view.scales[name], 1.0)
+    return gap / jnp.maximum(view.scales[name], FLOOR)

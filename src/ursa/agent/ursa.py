@@ -19,7 +19,7 @@ def ursa(config: BehaviorConfig, skill_size: int, tolerance: float) -> Method:
         name="ursa",
         skill_size=skill_size,
         signals=(
-            Signal("value", 1, scaled=True),
+            Signal("value", 1, averaged=True, scaled=True),
             Signal("psi", skill_size, averaged=True),
             Signal("cost", 1, averaged=True),
         ),
@@ -30,7 +30,7 @@ def ursa(config: BehaviorConfig, skill_size: int, tolerance: float) -> Method:
 
 
 def feel(dream: Dream, skills: Skills, _: Any) -> Values:
-    """V sums reward, psi averages phi, C averages cost."""
+    """V averages reward, psi averages phi, C averages cost."""
     return {
         "value": dream.reward[..., None],
         "psi": skills.phi(dream.posture),

@@ -40,8 +40,8 @@ def dominic(
         name="dominic",
         skill_size=config.skills,
         signals=(
-            Signal("value", 1, scaled=True),
-            Signal("diversity", 1, scaled=True),
+            Signal("value", 1, averaged=True, scaled=True),
+            Signal("diversity", 1, averaged=True, scaled=True),
             Signal("psi", feature_size, averaged=True),
             Signal("cost", 1, averaged=True),
         ),
@@ -50,7 +50,7 @@ def dominic(
         judge=partial(judge, config, tolerance),
         draw=partial(draw, config.skills),
         memory=partial(memory, config, feature_size),
-        remember=partial(remember, config, behavior.discount),
+        remember=partial(remember, config),
     )
 
 
@@ -63,7 +63,7 @@ def memory(config: DominicConfig, feature_size: int, seed: int) -> Memory:
     """Averages begin slightly apart, or no skill would have a nearest neighbour."""
     rng = np.random.default_rng([seed, 0xD0])
     psi = jnp.asarray(0.01 * rng.standard_normal((config.skills, feature_size)), jnp.float32)
-    mu = jnp.full(config.skills, config.multiplier_clip)  # reward first
+    mu = jnp.full(config.skills, config.multiplier_clip, jnp.float32)  # reward first
     moments = optax.scale_by_adam().init(mu)
     return Memory(psi, jnp.zeros(config.skills), mu, moments)
 
@@ -124,7 +124,7 @@ def judge(config: DominicConfig, tolerance: float, view: View, known: Memory) ->
     )
 
 
-def remember(config: DominicConfig, discount: float, known: Memory, view: View) -> Memory:
+def remember(config: DominicConfig, known: Memory, view: View) -> Memory:
     """Averages move a little; mu falls where a skill is good enough, rises where it is not."""
     z, rate = view.skills.z, config.average_rate
     count = z.sum(0)
@@ -134,7 +134,7 @@ def remember(config: DominicConfig, discount: float, known: Memory, view: View) 
         return jnp.where(count[:, None] > 0, (1 - rate) * old + rate * mean, old)
 
     psi = average(known.psi, view.returns["psi"][0])
-    value = average(known.value[:, None], (1 - discount) * view.returns["value"][0])[:, 0]
+    value = average(known.value[:, None], view.returns["value"][0])[:, 0]
     gap = slack(config, value) / jnp.maximum(jnp.abs(value[0]), SMALLEST)
     with jax.numpy_dtype_promotion("standard"):  # optax raises a float to an integer power
         step, moments = optax.scale_by_adam().update(gap, known.moments)

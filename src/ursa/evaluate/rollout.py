@@ -1,5 +1,6 @@
 """Rollouts: every robot holds one skill for 250 steps from standing (definitions: design, 5)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,7 +11,7 @@ from jaxtyping import Bool, Float
 
 from ursa.agent import act as acting
 from ursa.agent.state import Policy
-from ursa.env.arena import Arena
+from ursa.env.arena import Arena, Outcome
 
 Array = np.ndarray
 STEPS = 250  # of a rollout
@@ -55,19 +56,38 @@ def rollout(
     arena: Arena, policy: Policy, z: Float[Array, "m D"], *, explore: bool = False, seed: int = 0
 ) -> Rollouts:
     """Each robot of the arena follows its row of z; by default with the mode of the policy."""
-    outcome = arena.start()
-    carry = _begin(policy, arena.count)
     skills, amount = jnp.asarray(z, jnp.float32), jnp.asarray(float(explore))
-    first, key = np.ones(arena.count, bool), jax.random.key(seed)
-    kept: dict[str, list[Array]] = {}
-    for step in range(STEPS):
-        observation = jnp.asarray(outcome.observation)
+    carry, key = _begin(policy, arena.count), jax.random.key(seed)
+
+    def choose(outcome: Outcome, step: int) -> Array:
+        nonlocal carry
         carry, action = _act(
-            policy, carry, observation, jnp.asarray(first), skills, amount,
+            policy,
+            carry,
+            jnp.asarray(outcome.observation),
+            jnp.full(arena.count, step == 0),
+            skills,
+            amount,
             jax.random.fold_in(key, step),
         )
-        outcome = arena.step(np.asarray(action, float))
-        first = np.zeros(arena.count, bool)
+        return np.asarray(action, float)
+
+    return recorded(arena, choose)
+
+
+def aimless(arena: Arena, seed: int = 0) -> Rollouts:
+    """Every robot does anything at any time: uniform actions, the measure of what chance can do."""
+    rng = np.random.default_rng([seed, 0xA1])
+    shape = (arena.count, arena.body.spec.action_size)
+    return recorded(arena, lambda *_: rng.uniform(-1.0, 1.0, shape))
+
+
+def recorded(arena: Arena, choose: Callable[[Outcome, int], Array]) -> Rollouts:
+    """What becomes of robots that start standing and do what `choose` says."""
+    outcome = arena.start()
+    kept: dict[str, list[Array]] = {}
+    for step in range(STEPS):
+        outcome = arena.step(choose(outcome, step))
         reading = outcome.reading
         truth, turn = reading.truth, reading.rotation
         assert truth is not None, "rollouts are judged by the simulator's truth"
@@ -100,5 +120,5 @@ def _summed(kept: dict[str, Array]) -> Rollouts:
         airborne=late["airborne"],
         joint_speed=np.percentile(kept["joint_speed"], 99, axis=(0, 2)),
         power=late["power"],
-        hand=kept["hand"].any(axis=0),
+        hand=np.asarray(kept["hand"].any(axis=0)),
     )

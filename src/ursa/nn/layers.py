@@ -72,7 +72,7 @@ class Towers(eqx.Module):
     the same along the leading axes (a skill held during a dream): its product is made once.
     """
 
-    weights: tuple[Float[Array, "K I O"], ...]
+    weights: tuple[Float[Array, "K _I O"], ...]  # from the input, then from O to O
     side_in: Float[Array, "K D O"]
     norms: tuple[Norm, ...]
     out: Float[Array, "K O W"]
@@ -85,7 +85,7 @@ class Towers(eqx.Module):
         y = jnp.einsum("ni,kio->kno", rows, self.weights[0].astype(x.dtype))
         if side is not None:
             part = jnp.einsum("nd,kdo->kno", side.astype(x.dtype), self.side_in.astype(x.dtype))
-            shape = (y.shape[0], -1, *part.shape[1:])
+            shape = (y.shape[0], y.shape[1] // part.shape[1], *part.shape[1:])
             y = (y.reshape(shape) + part[:, None]).reshape(y.shape)
         y = jax.nn.elu(self.norms[0](y))
         for weight, norm in zip(self.weights[1:], self.norms[1:], strict=True):

@@ -29,7 +29,7 @@ SLIP = 0.1  # m/s: a foot that disagrees by this much counts half
 LEAK = 0.3  # s: time in which a robot that lies on anything but its feet is taken to stop
 FASTEST = 3.0  # m/s: no estimate is faster
 LONGEST_DOUBT = 1.0  # s
-LOOK = 0.004  # s: how often within a control step the feet are looked at
+LOOK = 0.006  # s: how often within a control step the feet are looked at (10 ms: 1.5 mm/s worse)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ feature map is fitted to it. A baseline is given its skills and keeps nothing.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -26,6 +26,7 @@ from ursa.types import Row
 SAMPLERS = {"kde": kde.draw, "box": kde.box}
 
 
+@runtime_checkable
 class Law(Protocol):
     """Where skills come from. Hashable; static in every program."""
 

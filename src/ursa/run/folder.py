@@ -1,11 +1,11 @@
 """Folder: what a run leaves on disk, and who may write there. No JAX.
 
-    config.json        the resolved settings; never changed after the start
-    environment.json   one entry per start: versions, device, command line, git commit
-    metrics.jsonl, events.out.tfevents.*   see `ursa.journal`
-    checkpoints/, rows/                    see `ursa.checkpoint`, `ursa.segments`
-    agent/             the newest agent of each seed, for use: see `ursa.run.publish`
-    lock               held while a process trains here; says which
+config.json        the resolved settings; never changed after the start
+environment.json   one entry per start: versions, device, command line, git commit
+metrics.jsonl, events.out.tfevents.*   see `ursa.journal`
+checkpoints/, rows/                    see `ursa.checkpoint`, `ursa.segments`
+agent/             the newest agent of each seed, for use: see `ursa.run.publish`
+lock               held while a process trains here; says which
 """
 
 import fcntl
@@ -82,9 +82,7 @@ def config_of(out: Path) -> Config:
 
 def refuse_changed(out: Path, config: Config, stored: Mapping[str, Any]) -> None:
     """A run goes on only with the settings that its checkpoints were made with."""
-    changed = settings.differences(
-        asdict(config), stored, f"in {CONFIG}", "when it was last saved"
-    )
+    changed = settings.differences(asdict(config), stored, f"in {CONFIG}", "when it was last saved")
     if changed:
         raise UserError(
             f"{out / CONFIG} was changed since this run began; put it back, or start another "
@@ -134,7 +132,7 @@ def commit(source: Path = Path(__file__).parent) -> str:
 
     try:
         found = said("rev-parse", "HEAD")
-        return f"{found}+changes" if found and said("status", "--porcelain", ".") else found
+        return f"{found}+changes" if found and said("status", "--porcelain", "-uno") else found
     except (OSError, subprocess.TimeoutExpired):
         return ""
 

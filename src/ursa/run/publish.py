@@ -1,4 +1,4 @@
-"""A trained agent as files: policy and critics (safetensors), repertoire, config. Small, no pickle."""
+"""A trained agent as files: policy and critics (safetensors), repertoire (.npz), config."""
 
 import logging
 from dataclasses import asdict
@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import safetensors
 import safetensors.numpy
 
 from ursa import durable
@@ -42,7 +43,7 @@ def publish(trainer: Trainer, out: Path, *, half: bool = False) -> None:
             log.warning("step %d: seed %d is not published: %s", trainer.steps, seed, bad)
             continue
         place = out / f"seed_{seed}"
-        write(place / "agent.safetensors", tree, half=half)
+        write(place / "agent.safetensors", tree, trainer.steps, half=half)
         if repertoire is not None:
             repertoire.save(place / "repertoire.npz")
     write_whole(out / "config.json", durable.to_json(asdict(trainer.config)))
@@ -58,18 +59,23 @@ def unsound(tree: Any) -> str:
     )
 
 
-def write(path: Path, tree: Any, *, half: bool) -> None:
-    """Leaves by their path in the tree."""
+def write(path: Path, tree: Any, steps: int, *, half: bool) -> None:
+    """Leaves by their path in the tree, and after how many control steps it was."""
     leaves = jax.tree_util.tree_leaves_with_path(tree)
     arrays = {jax.tree_util.keystr(at): np.asarray(leaf) for at, leaf in leaves}
     if half:
         arrays = {name: _halved(array) for name, array in arrays.items()}
-    write_whole(path, safetensors.numpy.save(arrays, metadata=FORMAT))
+    write_whole(path, safetensors.numpy.save(arrays, metadata={**FORMAT, "steps": str(steps)}))
 
 
 def read(path: Path, like: Any) -> Any:
-    """The tree again; names and shapes must agree."""
-    arrays = safetensors.numpy.load(path.read_bytes())
+    """The tree again; names and shapes must agree, and every number must be finite."""
+    try:
+        arrays = safetensors.numpy.load(path.read_bytes())
+    except FileNotFoundError:
+        raise UserError(f"{path} is missing; give the folder of a run that has saved") from None
+    except (safetensors.SafetensorError, OSError) as error:
+        raise UserError(f"{path} cannot be read: {error}; use another copy") from error
 
     def leaf(at: Any, wanted: Any) -> Any:
         name = jax.tree_util.keystr(at)
@@ -82,7 +88,17 @@ def read(path: Path, like: Any) -> Any:
             raise UserError(f"{path}: {name} has shape {found.shape}, want {wanted.shape}")
         return jnp.asarray(found, wanted.dtype)
 
-    return jax.tree_util.tree_map_with_path(leaf, like)
+    tree = jax.tree_util.tree_map_with_path(leaf, like)
+    if bad := unsound(jax.device_get(tree)):
+        raise UserError(f"{path} holds numbers that are not finite: {bad}; use another copy")
+    return tree
+
+
+def steps(path: Path) -> int:
+    """After how many control steps of its seed an agent was written; 0 if it does not say."""
+    with safetensors.safe_open(path, "np") as file:
+        said = (file.metadata() or {}).get("steps", "0")
+    return int(said) if said.isdigit() else 0
 
 
 def _halved(array: np.ndarray) -> np.ndarray:

@@ -96,6 +96,16 @@ def differences(mine: Raw, theirs: Raw, here: str, there: str) -> list[str]:
     ]
 
 
+def refuse_other(stored: Config, wanted: Config, out: Path) -> None:
+    """A run goes on with the settings it has, and no others."""
+    changed = differences(asdict(wanted), asdict(stored), "wanted", f"in {out}")
+    if changed:
+        raise UserError(
+            "a run goes on with the settings it began with; leave these out, or start another "
+            "run:\n  " + "\n  ".join(changed)
+        )
+
+
 def _exactly(*kinds: type) -> Any:
     def structure(value: Any, kind: type) -> Any:
         if type(value) not in kinds:

@@ -49,15 +49,17 @@ def train(
         folder.refuse_taken(out)
     with folder.claimed(out):
         if resume:
-            config = _same(folder.config_of(out), config, out)
+            settings.refuse_other(folder.config_of(out), config, out)
         else:
             folder.begin(out, config)
         skew = folder.note(out, device, folder.words())
         if skew:
-            log.warning("this run began elsewhere, it may not go on bit by bit: %s", "; ".join(skew))
+            log.warning(
+                "this run began elsewhere, it may not go on bit by bit: %s", "; ".join(skew)
+            )
         trainer = Trainer(config)
         store, seconds = begin(trainer, out)
-        if not quiet:
+        if not quiet and trainer.column < trainer.plan.columns:
             print(banner(trainer, out, device, precision), file=sys.stderr, flush=True)
         journal = Journal(out, seeds=config.seeds, resume=trainer.steps if resume else None)
         progress = Progress(config.train.steps, device=device, precision=precision, quiet=quiet)
@@ -189,7 +191,7 @@ def fetched(trainer: Trainer, learnt: list[Any]) -> dict[str, list[float]]:
     if learnt:
         means = np.mean(jax.device_get(learnt), axis=0)  # (seeds, metrics)
         found = {name: means[:, i].tolist() for i, name in enumerate(trainer.names)}
-    law = jax.device_get(trainer.programs.law_metrics(trainer.learner.law))
+    law = jax.device_get(trainer.programs.law_metrics(trainer.learner))
     return found | {name: np.asarray(value).tolist() for name, value in law.items()}
 
 
@@ -244,8 +246,8 @@ def banner(trainer: Trainer, out: Path, device: str, precision: str) -> str:
     updates = sum(map(plan.updates_at, range(plan.columns)))
     start = f"from step {trainer.steps:,}, " if trainer.column else ""
     lines = {
-        "run": f"{config.method} on {config.robot} / {config.task}, {config.seeds} seed(s) from "
-        f"{config.seed}, {config.train.robots} robots each",
+        "run": f"{config.method} on {config.robot} / {config.task}, seeds {config.seed} to "
+        f"{config.seed + config.seeds - 1}, {config.train.robots} robots each",
         "steps": f"{start}{config.train.steps:,} of each seed, {config.train.prefill:,} at random",
         "updates": f"{updates:,}, one per {config.train.steps_per_update} steps",
         "device": f"{device}, {precision}",
@@ -263,14 +265,3 @@ def farewell(trainer: Trainer, out: Path, seconds: float) -> str:
             f"go on with: ursa train --resume {out}"
         )
     return f"done in {duration(seconds)}: {out}; see what it learnt with: ursa look {out}"
-
-
-def _same(stored: Config, given: Config, out: Path) -> Config:
-    """A run is resumed with the settings it has, and no others."""
-    changed = settings.differences(asdict(given), asdict(stored), "wanted", f"in {out}")
-    if changed:
-        raise UserError(
-            "a run goes on with the settings it began with; leave these out, or start another "
-            "run:\n  " + "\n  ".join(changed)
-        )
-    return stored

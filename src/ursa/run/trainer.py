@@ -1,6 +1,6 @@
 """Trainer: a run that can be stepped, saved and continued. One column = one control step of all.
 
-    act on row t  ->  learn from row t (the device works)  ->  robots step to row t + 1 (the host)
+act on row t  ->  learn from row t (the device works)  ->  robots step to row t + 1 (the host)
 """
 
 from dataclasses import dataclass
@@ -144,7 +144,7 @@ def programs(plan: Plan) -> Programs:
             plan=plan,
             choose=jax.jit(chosen, donate_argnums=(1, 2)),
             advance=jax.jit(mapped, static_argnums=0, donate_argnums=1),
-            law_metrics=jax.jit(jax.vmap(plan.law.metrics)),
+            law_metrics=jax.jit(jax.vmap(lambda it: plan.law.metrics(it.law))),
         )
     return _KNOWN[plan.config]
 
@@ -153,9 +153,7 @@ def newborns(plan: Plan) -> Learner:
     """All seeds before their first step, side by side."""
     config = plan.config
     first = newborn(plan, config.seed)
-    ring = jax.tree.map(
-        lambda leaf: jnp.zeros((config.seeds, *leaf.shape), leaf.dtype), first.ring
-    )
+    ring = jax.tree.map(lambda leaf: jnp.zeros((config.seeds, *leaf.shape), leaf.dtype), first.ring)
     rest = [newborn(plan, config.seed + index) for index in range(1, config.seeds)]
     lean = [eqx.tree_at(lambda it: it.ring, one, None) for one in (first, *rest)]
     stacked = jax.tree.map(lambda *leaves: _stacked(leaves), *lean)

@@ -52,3 +52,17 @@ def imagine(
     reward, cost, posture = model.predict(arrived)
     flat = jnp.concatenate([start.flat()[None], arrived])
     return Dream(std=std, flat=flat, reward=reward, cost=cost, posture=posture)
+
+
+def foresee(
+    model: World, start: Latent, actions: Float[Array, "H N A"], key: Key[Array, ""]
+) -> Float[Array, "H N O"]:
+    """Observations that the model expects from given actions, without seeing any."""
+    gumbel = jax.random.gumbel(key, (actions.shape[0], *start.stoch.shape), jnp.float32)
+
+    def step(latent: Latent, now: tuple[Array, Array]) -> tuple[Latent, Latent]:
+        after = model.rssm.imagine(latent, *now)
+        return after, after
+
+    _, latents = jax.lax.scan(step, start, (actions.astype(start.deter.dtype), gumbel))
+    return model.heads(latents.flat())[0, ..., : model.sizes.observation]

@@ -1,0 +1,87 @@
+"""`ursa look`: what a run has learnt, in two pictures and a small table against chance."""
+
+from pathlib import Path
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from ursa.evaluate import coverage, figures
+from ursa.evaluate.rollout import STEPS, Rollouts, aimless, rollout
+from ursa.run.agent import Agent
+
+Array = np.ndarray
+
+
+def look(folder: Path, /, skills: int = 64, seed: int | None = None) -> int:
+    """See what a run has learnt: its skills in a picture, and a table against random actions.
+
+    Robots start standing and hold one skill each for 250 steps (12.5 s); as many others do
+    anything at any time. Writes repertoire.png and coverage.png into the folder.
+
+    Args:
+        folder: Where the run was written, or a folder with a published agent.
+        skills: How many skills to try, as far from each other as can be.
+        seed: Which agent, where several were trained; unset is the first.
+    """
+    agent = Agent.load(folder, seed)
+    z = chosen(agent, skills)
+    place = agent.arena(len(z))
+    mine, chance = rollout(place, agent.policy, z), aimless(place)
+    print(table(agent, mine, chance))
+    for picture in pictures(agent, folder, z, mine, chance):
+        print(f"-> {picture}")
+    return 0
+
+
+def chosen(agent: Agent, count: int) -> Float[Array, "m D"]:
+    """Skills to try: spread out over what it knows; drawn, where it knows too few."""
+    known = agent.repertoire
+    if known is None:
+        return np.resize(agent.skills, (count, agent.skills.shape[1]))
+    if int(known.filled) >= count:
+        return agent.thin(count)
+    return np.asarray(known.sample(jax.random.key(0), count))
+
+
+def table(agent: Agent, mine: Rollouts, chance: Rollouts) -> str:
+    """Both side by side."""
+    spec = agent.arena().body.spec
+    rows = {
+        "reward per step": lambda it: f"{it.ret.mean() / STEPS:.3f}",
+        "safe share of steps": lambda it: f"{1 - it.unsafe.mean():.3f}",
+        "rollouts without an unsafe step": lambda it: f"{it.safe.mean():.3f}",
+        "forward speed, m/s": lambda it: f"{it.speed.mean():.3f}",
+        "fastest, m/s": lambda it: f"{it.speed.max():.3f}",
+    }
+    if spec.legs:
+        rows["coverage of mean joint angles"] = lambda it: (
+            f"{coverage.coverage(it.joint_angle, spec):.4f}"
+        )
+    count = len(mine.ret)
+    lines = [f"{'':<34}{f'{count} skills':>14}{f'{count} at random':>16}"]
+    lines += [f"{name:<34}{tell(mine):>14}{tell(chance):>16}" for name, tell in rows.items()]
+    return "\n".join(lines)
+
+
+def pictures(
+    agent: Agent, folder: Path, z: Float[Array, "m D"], mine: Rollouts, chance: Rollouts
+) -> list[Path]:
+    """Draw what can be drawn; the paths written."""
+    written = []
+    config, place = agent.config, agent.arena()
+    spec = place.body.spec
+    title = f"{config.method} on {config.robot}, {agent.steps:,} steps, seed {agent.seed}"
+    if agent.repertoire is not None and int(agent.repertoire.filled):
+        known = agent.skills
+        rest = np.repeat(place.start().observation, len(known), axis=0)
+        path = folder / "repertoire.png"
+        value = agent.value(rest, known)
+        figures.repertoire(path, known, value, z, agent.feature(mine.posture), title)
+        written.append(path)
+    if spec.legs:
+        ours, theirs = (coverage.filled(it.joint_angle, spec) for it in (mine, chance))
+        path = folder / "coverage.png"
+        figures.coverage(path, spec, ours, theirs, title)
+        written.append(path)
+    return written

@@ -1,0 +1,201 @@
+"""Agent: a trained policy with the skills it knows, loaded from a run and ready to act."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+
+from ursa.agent import act as acting
+from ursa.agent.state import Policy, begin
+from ursa.behavior import critic
+from ursa.config import Config
+from ursa.env.arena import Arena, arena
+from ursa.errors import UserError, unknown
+from ursa.run import folder, publish
+from ursa.run.plan import Plan, plan
+from ursa.skill.feature import Feature, phi
+from ursa.skill.repertoire import Repertoire
+
+Array = np.ndarray
+DRAWS = 1024  # of a baseline, among which its few skills are found
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What was published of one seed."""
+
+    plan: Plan
+    steps: int  # control steps it had lived
+    policy: Policy
+    critics: Any
+    repertoire: Repertoire | None
+    feature: Feature | None
+
+
+class Agent:
+    """Acts for as many robots as it is given; remembers what they lived through until `reset`."""
+
+    def __init__(self, parts: Parts, seed: int) -> None:
+        self._parts, self.seed = parts, seed
+        self.reset()
+
+    @classmethod
+    def load(cls, run: str | Path, seed: int | None = None) -> "Agent":
+        """The agent of a run's folder; `seed` chooses one of several, default the first."""
+        place = Path(run)
+        place = place / "agent" if (place / "agent").is_dir() else place
+        if not (place / folder.CONFIG).exists():
+            raise UserError(f"{run} holds no agent; give the folder of a run, once it has saved")
+        config = folder.config_of(place)
+        seeds = sorted(
+            int(found.name.removeprefix("seed_"))
+            for found in place.glob("seed_*")
+            if found.name.removeprefix("seed_").isdigit()
+        )
+        chosen = seed if seed is not None else next(iter(seeds), config.seed)
+        if chosen not in seeds:
+            raise unknown(f"seed of {run}", str(chosen), map(str, seeds))
+        return cls(_opened(config, place / f"seed_{chosen}"), chosen)
+
+    @property
+    def config(self) -> Config:
+        """The settings it was trained with."""
+        return self._parts.plan.config
+
+    @property
+    def steps(self) -> int:
+        """Control steps of its seed when it was saved."""
+        return self._parts.steps
+
+    @property
+    def policy(self) -> Policy:
+        """The networks that act, as one value."""
+        return self._parts.policy
+
+    @property
+    def repertoire(self) -> Repertoire | None:
+        """What it discovered; a baseline discovers nothing."""
+        return self._parts.repertoire
+
+    @property
+    def skills(self) -> Float[Array, "n D"]:
+        """Every skill it knows, one per row."""
+        known = self._parts.repertoire
+        if known is not None:
+            return np.asarray(known.skill[: int(known.filled)])
+        draw = self._parts.plan.settings.method.draw
+        assert draw is not None, "a method without a repertoire draws its skills"
+        return np.unique(np.asarray(draw(jax.random.key(0), DRAWS)), axis=0)
+
+    def thin(self, count: int) -> Float[Array, "count D"]:
+        """`count` skills that lie far from each other."""
+        known = self._parts.repertoire
+        if known is None:
+            raise UserError(f"{self.config.method} has {len(self.skills)} skills: all of .skills")
+        thinned = known.thin(count)
+        return np.asarray(thinned.skill[:count])
+
+    def feature(self, posture: ArrayLike) -> Float[Array, "m D"]:
+        """The skills that postures, rows of what the task reads, are examples of."""
+        if self._parts.feature is None:
+            raise UserError(f"{self.config.method} has no feature map: it discovers no skills")
+        return np.asarray(phi(self._parts.feature, jnp.asarray(posture, jnp.float32)))
+
+    def act(
+        self, observation: ArrayLike, skill: ArrayLike, *, explore: bool = False
+    ) -> Float[Array, "*n A"]:
+        """The next action in [-1, 1]; one robot (vectors) or several (rows), always the same ones.
+
+        `explore` draws it as in training; otherwise it is the most likely one.
+        """
+        rows, z, single = self._checked(observation, skill)
+        if self._carry is None:
+            self._carry = _begin(self.policy, len(rows))
+        elif len(rows) != len(self._carry.action):
+            raise UserError(
+                f"{len(rows)} observations, but {len(self._carry.action)} robots until now: "
+                "call reset() before acting for others"
+            )
+        key = jax.random.fold_in(jax.random.key(self.seed), self._count)
+        first = jnp.full(len(rows), self._count == 0)
+        amount = jnp.asarray(float(explore))
+        self._carry, action = _act(self.policy, self._carry, rows, first, z, amount, key)
+        self._count += 1
+        found = np.asarray(action, float)
+        return found[0] if single else found
+
+    def value(self, observation: ArrayLike, skill: ArrayLike) -> Float[Array, "*n"]:
+        """V: the discounted sum of rewards it expects from here on, just after waking up."""
+        rows, z, single = self._checked(observation, skill)
+        found = np.asarray(_value(self._parts.plan, self.policy, self._parts.critics, rows, z))
+        return found[0] if single else found
+
+    def reset(self) -> None:
+        """Forget the past: the next observation is the first."""
+        self._carry: acting.Carry | None = None
+        self._count = 0
+
+    def arena(self, count: int = 1, *, tick: float | None = None) -> Arena:
+        """Robots as it was trained with, at its task."""
+        config = self.config
+        return arena(
+            config.robot,
+            config.task,
+            count,
+            radius=config.arena,
+            engine=config.engine,
+            tick=config.tick if tick is None else tick,
+            seed=config.seed,
+        )
+
+    def _checked(self, observation: ArrayLike, skill: ArrayLike) -> tuple[Any, Any, bool]:
+        rows, z = np.asarray(observation, np.float32), np.asarray(skill, np.float32)
+        single = rows.ndim == 1
+        rows, z = (np.atleast_2d(rows), np.atleast_2d(z)) if single else (rows, z)
+        wide = self._parts.plan.sizes.observation, self._parts.plan.settings.method.skill_size
+        for name, value, size in (("observation", rows, wide[0]), ("skill", z, wide[1])):
+            if value.shape != (len(rows), size):
+                raise UserError(
+                    f"{name} has shape {value.shape}, want {(len(rows), size)}: "
+                    f"{size} numbers for each robot"
+                )
+            if not np.isfinite(value).all():
+                raise UserError(f"{name} holds a number that is not finite")
+        return jnp.asarray(rows), jnp.asarray(z), single
+
+
+_begin = jax.jit(acting.begin, static_argnums=1)
+_act = jax.jit(acting.act)
+
+
+def _value(plan: Plan, policy: Policy, critics: Any, rows: Any, z: Any) -> Any:
+    """V in the first latent state that an observation leads to."""
+    carry = _begin(policy, len(rows))
+    first, still = jnp.ones(len(rows), bool), jnp.zeros(())
+    carry, _ = _act(policy, carry, rows, first, z, still, jax.random.key(0))
+    found = critic.values(critics, plan.settings.method.signals, carry.latent.flat()[None], z)
+    return found["value"][0, :, 0]
+
+
+def _opened(config: Config, place: Path) -> Parts:
+    """Read what `publish` wrote."""
+    robots = arena(config.robot, config.task, 1, engine=config.engine, tick=config.tick)
+    made = plan(config, robots)
+    robots.close()
+    like = publish.parts(begin(made.settings, 0), made.law.begin(0))
+    file, known = place / "agent.safetensors", place / "repertoire.npz"
+    tree = publish.read(file, like)
+    world = tree["world"]
+    return Parts(
+        plan=made,
+        steps=publish.steps(file),
+        policy=Policy(world.encoder, world.rssm, tree["actor"]),
+        critics=tree["critics"],
+        repertoire=Repertoire.load(known) if known.exists() else None,
+        feature=tree.get("feature"),
+    )

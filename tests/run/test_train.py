@@ -1,0 +1,200 @@
+"""A run: what it writes, seeds that train as one program and live apart, updates that fail."""
+
+import json
+import logging
+from dataclasses import fields
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from runs import POINT, TWO, arrays, lines
+from ursa import checkpoint
+from ursa.errors import UserError
+from ursa.journal import Journal, Progress
+from ursa.run import folder, preflight
+from ursa.run.learner import newborn
+from ursa.run.publish import publish
+from ursa.run.train import Loop, banner, begin, train
+from ursa.run.trainer import Trainer
+from ursa.segments import Segments
+from ursa.types import Row
+
+pytestmark = pytest.mark.usefixtures("quick")
+
+
+def test_a_run_leaves_settings_environment_journal_checkpoints_rows_and_an_agent(point):
+    assert folder.config_of(point) == POINT
+    (start,) = json.loads((point / "environment.json").read_text())["starts"]
+    assert start["jax"] == jax.__version__
+    assert [path.name for path in checkpoint.stored(point / "checkpoints")] == [
+        "step_000000640",
+        "step_000000512",
+        "step_000000384",
+    ]
+    assert len(list((point / "rows").iterdir())) == 5
+    assert len(list(point.glob("events.out.tfevents.*"))) == 1
+    agent = point / "agent"
+    assert folder.config_of(agent) == POINT
+    assert {path.name for path in (agent / "seed_0").iterdir()} == {
+        "agent.safetensors",
+        "repertoire.npz",
+    }
+
+
+def test_lines_come_every_48_steps_and_before_every_checkpoint(point):
+    steps = [line["step"] for line in lines(point)]
+    assert steps == sorted({*range(48, 640, 48), *range(128, 641, 128)})
+    last = lines(point)[-1]
+    assert last["learn/updates"] == 144  # 160 columns, the first 16 at random
+    assert last["learn/dropped"] == last["learn/failures"] == last["learn/rollbacks"] == 0
+    assert {"robot/reward", "robot/unsafe", "repertoire/entropy", "repertoire/delta"} <= set(last)
+    assert {"lambda/skill", "lambda/safe"} <= set(last)
+
+
+def test_the_start_tells_device_memory_updates_and_place(tmp_path):
+    said = banner(Trainer(POINT), tmp_path, "abacus", "float32")
+    for part in ("abacus, float32", "144, one per 4 steps", str(tmp_path), "640 of each seed"):
+        assert part in said
+
+
+def test_a_run_that_does_not_fit_into_memory_writes_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(preflight, "host_memory", lambda: 1000.0)
+    with pytest.raises(UserError, match="of memory are free"):
+        train(POINT, tmp_path / "run", quiet=True)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_second_trainer_of_the_same_settings_compiles_nothing():
+    assert Trainer(POINT).programs is Trainer(POINT).programs
+
+
+def shaped(row, index):
+    """The row of one seed of several."""
+    return Row(**{f.name: getattr(row, f.name)[index : index + 1] for f in fields(Row)})
+
+
+def test_two_seeds_in_one_program_equal_two_alone_over_twenty_updates():
+    together, alone = Trainer(TWO), Trainer(POINT).programs
+    singles = [
+        jax.tree.map(lambda leaf: leaf[None], newborn(alone.plan, seed)) for seed in (0, 1)
+    ]
+    while together.updates < 20:
+        row, column = together.collector.row, jnp.asarray(together.column, jnp.int32)
+        count, updates = together.plan.updates_at(together.column), jnp.asarray(together.updates)
+        told = []
+        for index, learner in enumerate(singles):
+            singles[index], metrics = alone.advance(
+                count, learner, shaped(row, index), column, updates
+            )
+            told.append(np.asarray(metrics))
+        _, metrics = together.turn()
+        if metrics is not None:
+            np.testing.assert_allclose(np.asarray(metrics), np.concatenate(told), rtol=1e-4)
+    for index, learner in enumerate(singles):
+        mine = jax.tree.map(lambda leaf, i=index: leaf[i : i + 1], together.learner.agent)
+        for one, other in zip(jax.tree.leaves(mine), jax.tree.leaves(learner.agent), strict=True):
+            np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-4, atol=1e-6)
+
+
+def looped(config, out):
+    """A trainer in its loop, to be disturbed from outside."""
+    folder.begin(out, config)
+    trainer = Trainer(config)
+    journal, progress = Journal(out, seeds=config.seeds), Progress(1, quiet=True)
+    return trainer, Loop(trainer, Segments(out / "rows"), journal, progress, out, 0.0)
+
+
+def poisoned(trainer, seed):
+    """One weight of one seed becomes so large, though finite, that every loss overflows."""
+    weight = trainer.learner.agent.world.heads.out
+    trainer.learner = eqx.tree_at(
+        lambda it: it.agent.world.heads.out, trainer.learner, weight.at[seed].set(3e38)
+    )
+
+
+def test_a_seed_whose_updates_fail_is_rolled_back_alone(tmp_path, caplog):
+    trainer, loop = looped(TWO, tmp_path)
+    counts = []
+
+    def stop():
+        if trainer.column == 50:
+            poisoned(trainer, 1)
+        counts.append(trainer.learner.agent.updates.tolist())
+        return trainer.column == 80
+
+    loop.run(stop)
+    # Columns 50 to 59 fail for seed 1; the line at column 60 finds ten failures in a row, more than
+    # the eight allowed, and goes back to the checkpoint of column 32, which had seen 16 updates.
+    assert counts[50] == [34, 34]
+    assert counts[59] == [43, 34]
+    assert counts[60] == [44, 16]
+    assert counts[80] == [64, 36]
+    assert "updates of seed 1 are not finite; its agent is replaced by that of step 128" in (
+        caplog.text
+    )
+    told = {seed: lines(tmp_path / f"seed_{seed}") for seed in (0, 1)}
+    at = {seed: {line["step"]: line for line in told[seed]} for seed in told}
+    assert at[1][240]["learn/dropped"] == pytest.approx(10 / 12)
+    assert at[0][240]["learn/dropped"] == 0
+    assert [at[1][step]["learn/rollbacks"] for step in (192, 240, 288)] == [0, 1, 1]
+    assert [at[0][step]["learn/rollbacks"] for step in (192, 240, 288)] == [0, 0, 0]
+    assert at[1][288]["learn/dropped"] == 0
+    first, second = jax.random.key_data(trainer.learner.key)
+    assert (first == jax.random.key_data(jax.random.key(0))).all()
+    assert (second != jax.random.key_data(jax.random.key(1))).any()
+
+
+def test_a_checkpoint_waits_for_a_seed_that_fails(tmp_path):
+    trainer, loop = looped(TWO, tmp_path)
+
+    def stop():
+        if trainer.column == 61:
+            poisoned(trainer, 0)
+        names = [path.name for path in checkpoint.stored(tmp_path / "checkpoints")]
+        if trainer.column in (63, 70):
+            assert names == ["step_000000128"]  # due at column 64, where three updates had failed
+        return trainer.column == 86
+
+    loop.run(stop)
+    # Rolled back at column 72, learning at 84: the checkpoint of column 64 is written there.
+    names = [path.name for path in checkpoint.stored(tmp_path / "checkpoints")]
+    assert names == ["step_000000344", "step_000000336", "step_000000128"]
+
+
+def test_a_run_that_fails_from_the_start_says_so_and_ends(tmp_path, caplog):
+    trainer, loop = looped(POINT, tmp_path)
+
+    def stop():
+        poisoned(trainer, 0)
+        return False
+
+    with pytest.raises(UserError, match=r"going back .* did not help.*learning-rate"):
+        loop.run(stop)
+    assert caplog.text.count("a newborn one, no checkpoint exists yet") == 3
+    assert not list((tmp_path / "checkpoints").glob("*")) if (tmp_path / "checkpoints").exists() else True
+
+
+def test_an_agent_that_is_not_finite_is_never_published(tmp_path, caplog):
+    trainer = Trainer(TWO)
+    publish(trainer, tmp_path)
+    before = arrays(tmp_path / "seed_1" / "agent.safetensors")
+    mean = trainer.learner.agent.actor.mean.weight
+    trainer.learner = eqx.tree_at(
+        lambda it: it.agent.actor.mean.weight, trainer.learner, mean.at[1, 0, 0].set(jnp.nan) + 1
+    )
+    with caplog.at_level(logging.WARNING):
+        publish(trainer, tmp_path)
+    assert "seed 1 is not published: ['actor'].mean.weight" in caplog.text
+    after = arrays(tmp_path / "seed_1" / "agent.safetensors")
+    assert all((after[name] == before[name]).all() for name in before)
+    other = arrays(tmp_path / "seed_0" / "agent.safetensors")
+    np.testing.assert_array_equal(other["['actor'].mean.weight"], np.asarray(mean[0]) + 1)
+
+
+def test_a_folder_without_checkpoints_begins_anew(tmp_path):
+    trainer = Trainer(POINT)
+    store, seconds = begin(trainer, tmp_path)
+    assert (trainer.column, store.columns, seconds) == (0, 0, 0.0)
