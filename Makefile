@@ -6,6 +6,7 @@ UV_VERSION := 0.13.7
 UV := .uv/uv-$(UV_VERSION)
 LOCK := requirements.lock.txt
 BIN := .venv/bin
+OUT ?= outputs/first
 
 export UV_PYTHON_DOWNLOADS := never
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
@@ -15,12 +16,17 @@ unexport PYTHONPATH
 unexport PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check format lock bench clean
+.PHONY: help setup train test check format lock bench clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: .venv/.stamp  ## install everything, hash-checked, into .venv (once)
+
+train: setup  ## discover skills with a simulated A1, then see them (about ten minutes; OUT=outputs/first)
+	@if test -e $(OUT)/config.json; then $(BIN)/ursa train --resume $(OUT); \
+	else $(BIN)/ursa train --preset laptop --out $(OUT); fi
+	@$(BIN)/ursa look $(OUT)
 
 test: setup check  ## what CI runs: the checks below, then every test
 	$(BIN)/python -m pytest $(ARGS)

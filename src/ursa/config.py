@@ -43,6 +43,7 @@ class BehaviorConfig:
     max_std: float = 1.0
     entropy_target: float = 0.5  # of the range between min_std and max_std
     huber: float = 1e-3  # where the distance turns from square to line
+    margin: float = 1.0  # share of delta beyond which the skill constraint counts as violated
     safety: bool = True  # False: lambda_safe = 0 (ablation)
 
 
@@ -191,6 +192,7 @@ def complaints(config: Config) -> list[str]:
         value = getattr(skill, name)
         want(value in allowed, f"skill.{name} = {value!r}: want one of {', '.join(allowed)}")
     want(0 < behavior.discount < 1, f"behavior.discount = {behavior.discount}: want 0 < . < 1")
+    want(behavior.margin > 0, f"behavior.margin = {behavior.margin}: want > 0")
     want(0 < behavior.slow_rate <= 1, f"behavior.slow_rate = {behavior.slow_rate}: want 0 < . <= 1")
     want(
         0 < behavior.min_std < behavior.max_std,

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 import ursa
+from ursa.errors import install
 
 Status = Literal["ok", "warn", "fail"]
 GIGABYTE = 1e9
@@ -135,7 +136,7 @@ def check_jax(gpu_present: bool | None = None) -> Check:
     if gpu_present is None:
         gpu_present = Path("/proc/driver/nvidia/version").exists()
     if gpu_present and backend == "cpu":
-        fix = "an NVIDIA driver is loaded but JAX does not use it: pip install 'ursa-robot[cuda]'"
+        fix = f"an NVIDIA driver is loaded but JAX does not use it: {install('cuda')}"
         return Check("jax", "warn", value, fix)
     return Check("jax", "ok", value)
 
@@ -208,9 +209,7 @@ def check_video(which: Callable[[str], str | None] = shutil.which) -> Check:
         return Check("video", "ok", f"imageio-ffmpeg {version('imageio-ffmpeg')}")
     if which("ffmpeg"):
         return Check("video", "ok", "ffmpeg of the system")
-    return Check(
-        "video", "ok", "no ffmpeg (optional)", "for videos: pip install 'ursa-robot[video]'"
-    )
+    return Check("video", "ok", "no ffmpeg (optional)", f"for videos: {install('video')}")
 
 
 def check_pybullet(find: Callable[[str], str] = version) -> Check:

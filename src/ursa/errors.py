@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+OF_MAKE_SETUP = ("bullet", "video")  # extras that `make setup` installs
+
 
 class UserError(Exception):
     """A mistake in the world (a name, a value, a file, a machine), not in the program.
@@ -25,11 +27,36 @@ def unknown(kind: str, name: str, valid: Iterable[str]) -> UserError:
         return UserError(f'unknown {kind} "{name}": none is registered')
     message = f'unknown {kind} "{name}": valid are {", ".join(names)}'
     close = _closest(name, names)
-    return UserError(f"{message}; did you mean {close[0]}?" if close else message)
+    return UserError(f"{message}; did you mean {close}?" if close else message)
 
 
-def _closest(name: str, names: list[str]) -> list[str]:
-    """The valid name most like this one: as it was written, else whatever its capitals."""
-    plain = {valid.lower(): valid for valid in names}
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    return near or [plain[it] for it in difflib.get_close_matches(name.lower(), plain, 1, 0.5)]
+def install(extra: str) -> str:
+    """How to get what an extra of the package brings, from an index or in a clone of it."""
+    clone = "make setup, or " if extra in OF_MAKE_SETUP else ""
+    return f"pip install 'ursa-robot[{extra}]' (in a clone: {clone}pip install '.[{extra}]')"
+
+
+def _closest(name: str, names: list[str]) -> str | None:
+    """What was most likely meant, or None rather than a guess.
+
+    A name of several words is also recognised by its first ones: "robto" is "robot check", or
+    just "robot" where several names begin so.
+    """
+    words = max(1, len(name.split()))
+    heads = [" ".join(valid.split()[:words]) for valid in names]
+    offers = {
+        head: head if heads.count(head) > 1 else valid
+        for head, valid in zip(heads, names, strict=True)
+    }
+    offers |= {valid: valid for valid in names}
+
+    def likeness(offer: str) -> tuple[float, float]:
+        return _alike(name.lower(), offer.lower()), _alike(name, offer)
+
+    best = max(offers, key=likeness)
+    enough = 0.5 if len(name) < 3 else 0.7  # one letter of two is half
+    return offers[best] if likeness(best)[0] >= enough else None
+
+
+def _alike(one: str, two: str) -> float:
+    return difflib.SequenceMatcher(None, one, two).ratio()

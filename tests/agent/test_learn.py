@@ -144,26 +144,41 @@ def test_each_loss_teaches_its_own_network_alone():
 
 
 @quick
-def climbed(state, starts, skills):
-    """Gradient of the actor's loss, entropy left out."""
-    state = eqx.tree_at(lambda s: s.entropy_weight, state, jnp.zeros(2))
-    lose = partial(actor_loss, settings(), state)
-    return jax.grad(lambda actor: lose(actor, starts, skills, KEY)[0])(state.actor)
+def climbed(state, starts, skills, entropy_weight):
+    """The actor's loss, what it dreamt, and the gradient."""
+    state = eqx.tree_at(lambda s: s.entropy_weight, state, jnp.full(2, entropy_weight))
+    lose = jax.value_and_grad(partial(actor_loss, settings(), state), has_aux=True)
+    (loss, lived), grads = lose(state.actor, starts, skills, KEY)
+    return loss, lived, grads
+
+
+def deaf(state):
+    """A world in which actions change nothing."""
+    return eqx.tree_at(lambda s: s.world.rssm.action_in, state, 0 * state.world.rssm.action_in)
 
 
 def test_the_actor_learns_through_the_dream():
-    grads = climbed(grown(), starts(), skills())
+    loss, lived, grads = climbed(grown(), starts(), skills(), 0.0)
     for part in (grads.flat_in, grads.skill_in, grads.mean.weight, grads.std.weight):
         assert np.isfinite(part).all()
         assert abs(part).max() > 1e-6
+    weight = np.asarray(along(settings()))[:, None]
+    np.testing.assert_allclose(loss, -(weight * lived.verdict.objective).mean(), rtol=1e-5)
 
 
 def test_it_learns_nothing_in_a_world_that_does_not_heed_it():
     """The dream is the only path: with actions cut off from the dynamics, no gradient is left."""
-    state = grown()
-    deaf = 0 * state.world.rssm.action_in
-    grads = climbed(eqx.tree_at(lambda s: s.world.rssm.action_in, state, deaf), starts(), skills())
+    _, _, grads = climbed(deaf(grown()), starts(), skills(), 0.0)
     assert not any(leaf.any() for leaf in jax.tree.leaves(grads))
+
+
+def test_entropy_widens_the_policy_and_does_not_move_its_mean():
+    bare, _, _ = climbed(deaf(grown()), starts(), skills(), 0.0)
+    loss, lived, grads = climbed(deaf(grown()), starts(), skills(), 1.0)
+    assert not np.asarray(grads.mean.weight).any()
+    assert (np.asarray(grads.std.bias) < 0).all()  # the optimizer steps against it
+    gain = lived.entropy.sum() * along(settings()).mean()  # nearly: discounts vary by 1.5 %
+    np.testing.assert_allclose(bare - loss, gain, rtol=0.02)
 
 
 def test_what_a_dream_leaves_for_the_critics_has_no_gradient():

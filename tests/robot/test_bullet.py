@@ -14,9 +14,7 @@ from ursa.robot.go2 import GO2
 from ursa.robot.legged import LeggedBody
 from ursa.robot.motion import action_of
 
-pytest.importorskip(
-    "pybullet", reason='PyBullet is not installed: pip install "ursa-robot[bullet]"'
-)
+pytest.importorskip("pybullet", reason="PyBullet is not installed: make setup")
 STANCE = A1.of_joints("stance")
 ALL = np.array([True])
 GRAVITY = 9.81
@@ -219,7 +217,7 @@ def test_other_robots_and_odd_ticks_are_refused():
     for tick in (0.0, 0.0015, 0.005, 0.1):  # none, not a part of 0.05 s, too coarse for PD
         with pytest.raises(UserError, match=rf"tick = {tick} s: want a part .* at most 0\.0025 s"):
             BulletEngine(A1, tick=tick)
-    with pytest.raises(UserError, match="at least one"):
+    with pytest.raises(UserError, match="count = 0, want a whole number >= 1"):
         BulletEngine(A1, 0)
     with pytest.raises(UserError, match=r"\(1, 12\).*\(2, 12\)"):
         BulletEngine(A1, 2).restore(BulletEngine(A1, 1).save())
@@ -228,5 +226,5 @@ def test_other_robots_and_odd_ticks_are_refused():
 
 def test_without_pybullet_the_answer_is_what_to_install(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "pybullet", None)
-    with pytest.raises(UserError, match=r'pip install "ursa-robot\[bullet\]"'):
+    with pytest.raises(UserError, match=r"in a clone: make setup, or pip install '\.\[bullet\]'"):
         BulletEngine(A1)

@@ -26,9 +26,7 @@ NO_BULLET = importlib.util.find_spec("pybullet") is None
         "point",
         pytest.param(
             "a1@pybullet",
-            marks=pytest.mark.skipif(
-                NO_BULLET, reason='PyBullet is not installed: pip install "ursa-robot[bullet]"'
-            ),
+            marks=pytest.mark.skipif(NO_BULLET, reason="PyBullet is not installed: make setup"),
         ),
     ],
 )

@@ -7,7 +7,17 @@ from hypothesis import strategies as st
 
 from ursa.errors import UserError
 from ursa.robot.a1 import A1
-from ursa.robot.damage import KINDS, Damage, impairment, injure, obey, parse, scenarios, sound
+from ursa.robot.damage import (
+    KINDS,
+    Damage,
+    fitting,
+    impairment,
+    injure,
+    obey,
+    parse,
+    scenarios,
+    sound,
+)
 from ursa.robot.point import POINT
 
 ALL = np.array([True])
@@ -57,7 +67,7 @@ def test_the_makers_rear_legs_are_our_back_legs():
         ("FL:weak=much", '"much" is not a number'),
         ("FL:limp=1", "limp takes no number"),
         ("FL.upper:locked=5", r"FL\.upper cannot be locked at 5\.0 rad.*-1\.047 to 4\.189"),
-        ("FL:locked=nan", r"FL\.hip cannot be locked at nan"),
+        ("FL:locked=nan", "value = nan, want a finite number"),
         ("FL+FL.hip:limp", r"FL\.hip is named twice"),
     ],
 )
@@ -69,8 +79,12 @@ def test_a_wrong_word_is_answered_with_the_right_ones(text: str, answer: str):
 def test_a_damage_made_by_hand_is_checked_too():
     with pytest.raises(UserError, match="valid are frozen"):
         Damage(joint=0, kind="gone")
-    with pytest.raises(UserError, match="joint -1: the joints are 0 to 11"):
-        injure(sound(1, 12), [Damage(joint=-1)], ALL, np.zeros((1, 12)))
+    with pytest.raises(UserError, match="joint -1: the joints of a1 are 0 to 11"):
+        fitting([Damage(joint=-1)], A1)
+    with pytest.raises(UserError, match=r"FL\.upper cannot be locked at 5\.0 rad"):
+        fitting([Damage(joint=4, kind="locked", value=5.0)], A1)
+    with pytest.raises(UserError, match=r"FL\.upper is named twice"):
+        fitting([Damage(joint=4), Damage(joint=4, kind="limp")], A1)
 
 
 def test_the_paper_has_nine_simulated_and_five_real_scenarios():

@@ -4,9 +4,11 @@ import shutil
 import subprocess
 import sys
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import safetensors.numpy
 
 import ursa
 from runs import POINT, environment
@@ -14,6 +16,7 @@ from ursa import Agent
 from ursa.agent import act as acting
 from ursa.errors import UserError
 from ursa.run.start import train
+from ursa.run.train import begin
 from ursa.run.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -53,8 +56,6 @@ def test_its_feature_map_finds_the_skills_of_the_postures_it_remembers(agent):
 
 
 def test_it_acts_as_the_trained_networks_do(agent, point):
-    from ursa.run.train import begin  # the whole state, to act with by hand
-
     trainer = Trainer(POINT)
     begin(trainer, point)
     policy = agent.policy
@@ -63,8 +64,6 @@ def test_it_acts_as_the_trained_networks_do(agent, point):
     z = agent.skills[:2]
     rows = np.linspace(-1, 1, 2 * STILL.size, dtype=np.float32).reshape(2, -1)
     carry = acting.begin(policy, 2)
-    import jax
-
     _, wanted = acting.act(
         policy,
         carry,
@@ -141,12 +140,18 @@ def test_a_folder_without_an_agent_is_refused(tmp_path, point):
         Agent.load(point, seed=3)
 
 
+def with_nan(data):
+    held = safetensors.numpy.load(data)
+    held["['actor'].mean.weight"] = np.full_like(held["['actor'].mean.weight"], np.nan)
+    return safetensors.numpy.save(held)
+
+
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
         (lambda data: data[:100], "cannot be read"),
         (lambda data: data.replace(b"mean.weight", b"mean.weirdo"), "lacks .*mean.weight"),
-        (lambda data: data[:-4] + b"\x00\x00\xc0\x7f", "not finite"),
+        (lambda data: with_nan(data), r"not finite: \['actor'\]\.mean\.weight"),
         (None, "is missing"),
     ],
 )

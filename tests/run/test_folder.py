@@ -86,7 +86,11 @@ def test_every_start_is_noted_with_what_it_ran_on(tmp_path, monkeypatch):
     assert "device: TPU now, cpu before" in changed
     assert any(line.startswith("jax: 9.9 now, ") for line in changed)
     starts = json.loads((tmp_path / "environment.json").read_text())["starts"]
-    assert [it["command"] for it in starts] == [["ursa", "train"], ["ursa", "train", "--resume"], []]
+    assert [it["command"] for it in starts] == [
+        ["ursa", "train"],
+        ["ursa", "train", "--resume"],
+        [],
+    ]
     assert starts[0]["ursa"] == __version__
 
 

@@ -47,7 +47,7 @@ def judge(config: BehaviorConfig, tolerance: float, view: View, _: Any) -> Verdi
     value = advantage(view, "value")
     lambda_skill = view.levels["skill"]
     lambda_safe = view.levels.get("safe", 0 * lambda_skill)
-    violated = {"skill": off > skills.delta, "safe": cost > tolerance}
+    violated = {"skill": off > config.margin * skills.delta, "safe": cost > tolerance}
     return Verdict(
         objective=objective(
             value=value,

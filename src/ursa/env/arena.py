@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Float32, Int
 
 from ursa.errors import UserError
 from ursa.robot import registry as robots
-from ursa.robot.body import Body
+from ursa.robot.body import Body, marked
 from ursa.robot.observation import Layout, ObservationConfig, observe
 from ursa.robot.reading import Reading
 from ursa.robot.spec import RobotSpec
@@ -90,10 +90,10 @@ class Arena:
 
         A robot that its body has just set down again is in the middle already.
         """
-        marked = self._marked(which)
-        reading = self.body.carry(marked)
-        self._interventions += marked & ~self._rescued  # those were counted when it happened
-        self._stuck, self._rescued = self._stuck & ~marked, self._rescued & ~marked
+        marks = marked(which, self.reading.count)
+        reading = self.body.carry(marks)
+        self._interventions += marks & ~self._rescued  # those were counted when it happened
+        self._stuck, self._rescued = self._stuck & ~marks, self._rescued & ~marks
         return self._outcome(reading, reading)
 
     def save(self) -> dict[str, Array]:
@@ -140,15 +140,6 @@ class Arena:
             return np.zeros(self.count, bool)
         x, y, _ = reading.truth.position.T
         return x * x + y * y > self._reach
-
-    def _marked(self, which: Any) -> Bool[Array, " n"]:
-        marked, n = np.asarray(which), self.reading.count
-        if marked.shape != (n,) or marked.dtype != bool:
-            raise UserError(
-                f"which robots: an array of {marked.dtype}, shape {marked.shape}; "
-                f"want {n} booleans, one per robot"
-            )
-        return marked
 
 
 def arena(

@@ -69,3 +69,14 @@ def checked(action: Array, body: Body) -> Float[Array, "n A"]:
             f"{action[robot, joint]}; actions are finite numbers in [-1, 1]. Nothing moved."
         )
     return np.clip(action, -1.0, 1.0)
+
+
+def marked(which: Array | None, count: int) -> Bool[Array, " n"]:
+    """The marks of `count` robots (None: all), or an error; numbers are not taken for marks."""
+    marks = np.ones(count, bool) if which is None else np.asarray(which)
+    if marks.shape != (count,) or marks.dtype != bool:
+        raise UserError(
+            f"which robots: an array of {marks.dtype}, shape {marks.shape}; want {count} booleans, "
+            "one per robot (None marks all). Nothing moved."
+        )
+    return marks

@@ -18,12 +18,15 @@ from ursa.robot.bullet_world import GRAVITY, TRUNK, World, frames
 from ursa.robot.engine import Impairment, Ticks
 from ursa.robot.kinematics import soles_below
 from ursa.robot.motion import tick_clip
+from ursa.robot.number import whole
 from ursa.robot.reading import Truth, rotation
 from ursa.robot.spec import RobotSpec
+from ursa.robot.tick import check_tick
 
 Array = np.ndarray
 
 LONGEST_TICK = 0.0025  # s: beyond, motors worked out between ticks chatter (5 ms: twice no-load)
+ROOM = 1 << 17  # bytes of a saved world, whatever is in touch: every save has the same shape
 LOST = 50.0  # m/s: a trunk this fast has left physics
 
 
@@ -40,14 +43,8 @@ class BulletEngine:
                 f'PyBullet ships a description of the a1 only, not of "{spec.name}"; '
                 "use the MuJoCo engine, which builds its model from the spec"
             )
-        if count < 1:
-            raise UserError(f"count = {count}: at least one robot is needed")
-        ticks = spec.period / tick if tick > 0 else 0.0
-        if ticks < 1 or abs(ticks - round(ticks)) > 1e-9 or tick > LONGEST_TICK:
-            raise UserError(
-                f"tick = {tick} s: want a part of the control period of {spec.period} s, at most "
-                f"{LONGEST_TICK} s; use 0.002, or 0.001 as the paper's code base does"
-            )
+        whole("count", count, least=1)
+        check_tick(spec, tick, LONGEST_TICK, {0.002: "fast", 0.001: "as the paper's code base"})
         self.spec, self.count, self.tick, self.clip = spec, count, tick, clip
         self._gains = {it: spec.of_joints(it) for it in ("kp", "kd", "torque", "speed")}
         shape = (count, spec.action_size)
@@ -178,7 +175,8 @@ class BulletEngine:
     def save(self) -> dict[str, Array]:
         worlds = [np.frombuffer(world.save(), np.uint8) for world in self._worlds]
         size = np.array([len(it) for it in worlds])
-        padded = np.zeros((self.count, size.max()), np.uint8)
+        room = ROOM * -(-size.max() // ROOM)  # up to the next multiple
+        padded = np.zeros((self.count, room), np.uint8)
         for row, it in zip(padded, worlds, strict=True):
             row[: len(it)] = it
         return {

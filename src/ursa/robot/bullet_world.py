@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from ursa.errors import UserError
+from ursa.errors import UserError, install
 from ursa.robot.reading import rotation
 from ursa.robot.spec import RobotSpec
 
@@ -182,8 +182,8 @@ def _bullet() -> Any:
             return importlib.import_module("pybullet")
     except ImportError:
         raise UserError(
-            'PyBullet is not installed: pip install "ursa-robot[bullet]" '
-            "(Python 3.11; on later versions pip install pybullet compiles it, ten minutes)"
+            f"PyBullet is not installed: {install('bullet')}; from Python 3.12 on "
+            "pip install pybullet, which compiles it in ten minutes"
         ) from None
 
 

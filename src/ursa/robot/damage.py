@@ -21,7 +21,8 @@ from jaxtyping import Bool, Float
 
 from ursa.errors import UserError, unknown
 from ursa.robot.engine import Impairment
-from ursa.robot.spec import RobotSpec
+from ursa.robot.number import number, shown
+from ursa.robot.spec import Joint, RobotSpec
 
 Array = np.ndarray
 
@@ -40,9 +41,16 @@ class Damage:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise unknown("kind of damage", self.kind, KINDS)
-        if self.kind == "weak" and (self.value is None or not 0.0 <= self.value <= 1.0):
+        if not isinstance(self.joint, int | np.integer):
             raise UserError(
-                f"weak damage with {self.value}: say how much strength is left, from 0 to 1 "
+                f"damage of joint {shown(self.joint)}: want its index in the spec's joint order; "
+                "parse(text, spec) reads names"
+            )
+        if self.kind == "locked" and self.value is not None:
+            number("locked damage: value", self.value, advice=" (rad), or None: where it is")
+        if self.kind == "weak" and not _is_share(self.value):
+            raise UserError(
+                f"weak damage with {shown(self.value)}: say how much strength is left, from 0 to 1 "
                 "(weak=0.5)"
             )
         if self.kind in ("frozen", "limp") and self.value is not None:
@@ -63,13 +71,31 @@ def parse(text: str, spec: RobotSpec) -> tuple[Damage, ...]:
     """The damages that `text` names on this robot, in joint order of each place."""
     if text.strip() in ("", SOUND):
         return ()
-    damages = [damage for place in text.split("+") for damage in _place(place.strip(), spec)]
-    joints = [damage.joint for damage in damages]
-    for joint in joints:
-        if joints.count(joint) > 1:
+    places = [_place(place.strip(), spec) for place in text.split("+")]
+    return fitting([damage for place in places for damage in place], spec)
+
+
+def fitting(damages: Sequence[Damage], spec: RobotSpec) -> tuple[Damage, ...]:
+    """The same damages, or an error that says which of them this robot cannot have."""
+    if isinstance(damages, str):
+        raise UserError(
+            f'damage "{damages}" is text: give parse("{damages}", spec) of ursa.robot.damage'
+        )
+    if not isinstance(damages, Sequence) or not all(isinstance(it, Damage) for it in damages):
+        raise UserError(f"damages = {damages!r}: want a sequence of Damage; () repairs")
+    hurt: set[int] = set()
+    for it in damages:
+        if not 0 <= it.joint < spec.action_size:
             raise UserError(
-                f'damage "{text}": joint {spec.joint_names[joint]} is named twice; name each once'
+                f"damage of joint {it.joint}: the joints of {spec.name} are 0 to "
+                f"{spec.action_size - 1} ({', '.join(spec.joint_names)})"
             )
+        joint = spec.joints[it.joint]
+        if it.joint in hurt:
+            raise UserError(f"damage: joint {joint.name} is named twice; name each once")
+        if it.kind == "locked" and it.value is not None:
+            _within_limits(joint, it.value)
+        hurt.add(it.joint)
     return tuple(damages)
 
 
@@ -103,8 +129,6 @@ def injure(
     one = sound(1, joints)
     here = np.zeros(one.locked.shape, bool)  # locked wherever the joint happens to be
     for it in damages:
-        if not 0 <= it.joint < joints:
-            raise UserError(f"damage of joint {it.joint}: the joints are 0 to {joints - 1}")
         one.frozen[0, it.joint] = it.kind == "frozen"
         one.locked[0, it.joint] = it.kind == "locked"
         if it.kind == "limp":
@@ -114,7 +138,7 @@ def injure(
         elif it.kind == "locked":
             here[0, it.joint] = it.value is None
             one.angle[0, it.joint] = it.value or 0.0
-    marked = np.asarray(which, bool).reshape(-1, 1)
+    marked = which.reshape(-1, 1)
     return Injury(
         frozen=np.where(marked, one.frozen, injury.frozen),
         strength=np.where(marked, one.strength, injury.strength),
@@ -148,8 +172,6 @@ def _place(text: str, spec: RobotSpec) -> list[Damage]:
     kind, equals, number = (part.strip() for part in rest.partition("="))
     value = _number(text, number) if equals else None
     joints = _joints(name.strip(), spec)
-    if kind == "locked" and value is not None:
-        _within_limits(text, value, joints, spec)
     return [Damage(joint=joint, kind=kind or "frozen", value=value) for joint in joints]
 
 
@@ -174,10 +196,13 @@ def _number(text: str, number: str) -> float:
         raise UserError(f'damage "{text}": "{number}" is not a number') from None
 
 
-def _within_limits(text: str, angle: float, joints: Sequence[int], spec: RobotSpec) -> None:
-    for joint in (spec.joints[i] for i in joints):
-        if not joint.lower <= angle <= joint.upper:
-            raise UserError(
-                f'damage "{text}": joint {joint.name} cannot be locked at {angle} rad; '
-                f"it turns from {joint.lower:.3f} to {joint.upper:.3f} rad"
-            )
+def _within_limits(joint: Joint, angle: float) -> None:
+    if not joint.lower <= angle <= joint.upper:
+        raise UserError(
+            f"damage: joint {joint.name} cannot be locked at {angle} rad; "
+            f"it turns from {joint.lower:.3f} to {joint.upper:.3f} rad"
+        )
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float | np.floating) and 0.0 <= value <= 1.0

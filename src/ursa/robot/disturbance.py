@@ -11,8 +11,11 @@ from jaxtyping import Float
 
 from ursa.errors import UserError
 from ursa.robot.engine import Ticks
+from ursa.robot.number import number, numbers
 
 Array = np.ndarray
+NOISES = ("angle_noise", "speed_noise", "gyro_noise", "acceleration_noise")
+LARGEST_SEED = 2**64 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,21 +34,18 @@ class Disturbance:
     push_interval: float = 5.0  # s between pushes on average
 
     def __post_init__(self) -> None:
-        for name in ("angle_noise", "speed_noise", "gyro_noise", "acceleration_noise"):
-            _at_least(name, getattr(self, name))
-        for name in ("latency", "jitter", "push"):
-            _at_least(name, getattr(self, name))
-        if not self.push_interval > 0:
-            raise UserError(f"disturbance.push_interval = {self.push_interval} s, want > 0")
+        for name in (*NOISES, "latency", "jitter", "push"):
+            number(f"disturbance.{name}", getattr(self, name), least=0)
+        number("disturbance.push_interval", self.push_interval, above=0)
         for name in ("friction", "mass"):
+            numbers(f"disturbance.{name}", getattr(self, name), 2)
             low, high = getattr(self, name)
             if not 0 < low <= high:
                 raise UserError(f"disturbance.{name} = ({low}, {high}), want 0 < low <= high")
 
     @property
     def noisy(self) -> bool:
-        noises = (self.angle_noise, self.speed_noise, self.gyro_noise, self.acceleration_noise)
-        return any(noises)
+        return any(getattr(self, name) for name in NOISES)
 
     @property
     def quiet(self) -> bool:
@@ -57,9 +57,15 @@ class Disturbance:
         return self.friction != (1.0, 1.0) or self.mass != (1.0, 1.0)
 
 
-def _at_least(name: str, value: float) -> None:
-    if not 0 <= value < float("inf"):
-        raise UserError(f"disturbance.{name} = {value}, want a number >= 0")
+def delay(name: str, seconds: float, tick: float) -> int:
+    """A delay in whole ticks; one that would be rounded away is refused."""
+    ticks = round(seconds / tick)
+    if seconds > 0 and ticks == 0:
+        raise UserError(
+            f"disturbance.{name} = {seconds} s is lost in a physics tick of {tick} s: want 0 or "
+            f"at least {tick} s, or a finer tick"
+        )
+    return ticks
 
 
 def chance(seed: int, step: int) -> np.random.Generator:

@@ -13,12 +13,14 @@ from jaxtyping import Bool, Float
 
 from ursa.robot import damage as wounds
 from ursa.robot import estimator, motion
-from ursa.robot.body import checked
+from ursa.robot.body import checked, marked
 from ursa.robot.damage import Damage, Injury
-from ursa.robot.disturbance import Disturbance, chance, disturbed, pushes
+from ursa.robot.disturbance import LARGEST_SEED, Disturbance, chance, delay, disturbed, pushes
 from ursa.robot.engine import Engine, Ticks
 from ursa.robot.motion import MotionConfig
+from ursa.robot.number import whole
 from ursa.robot.reading import Reading
+from ursa.robot.saved import check_fit, label
 
 Array = np.ndarray
 log = logging.getLogger("ursa")
@@ -36,14 +38,15 @@ class LeggedBody:
         disturbance: Disturbance | None = None,
         seed: int = 0,
     ) -> None:
+        whole("seed", seed, least=0, most=LARGEST_SEED)
         self.engine, self.spec, self.count = engine, engine.spec, engine.count
         self.exact: bool = getattr(engine, "exact", True)
         self._motion_config = motion_config or MotionConfig()
         self._disturbance = disturbance or Disturbance()
         self._seed = seed
         self._ticks = round(self.spec.period / engine.tick)
-        self._delay = round(self._disturbance.latency / engine.tick)
-        self._jitter = round(self._disturbance.jitter / engine.tick)
+        self._delay = delay("latency", self._disturbance.latency, engine.tick)
+        self._jitter = delay("jitter", self._disturbance.jitter, engine.tick)
         self._lower, self._upper = self.spec.of_joints("lower"), self.spec.of_joints("upper")
         self._injury = wounds.sound(self.count, self.spec.action_size)
         self._rescued = np.zeros(self.count, bool)
@@ -59,7 +62,7 @@ class LeggedBody:
     # ---- hands --------------------------------------------------------------------------------
 
     def rest(self, which: Bool[Array, " n"] | None = None) -> Reading:
-        which = np.ones(self.count, bool) if which is None else np.asarray(which, bool)
+        which = marked(which, self.count)
         self.engine.place(which)
         ticks = self.engine.look()
         angle = ticks.joint_angle[:, -1].copy()
@@ -82,7 +85,7 @@ class LeggedBody:
         return self._reading
 
     def carry(self, which: Bool[Array, " n"]) -> Reading:
-        which = np.asarray(which, bool)
+        which = marked(which, self.count)
         self.engine.carry(which)
         self._reading = replace(self._reading, truth=self.engine.truth())
         return self._reading
@@ -174,12 +177,13 @@ class LeggedBody:
     # ---- damage and state ---------------------------------------------------------------------
 
     def damage(self, damages: Sequence[Damage], which: Bool[Array, " n"] | None = None) -> None:
-        which = np.ones(self.count, bool) if which is None else np.asarray(which, bool)
+        which, damages = marked(which, self.count), wounds.fitting(damages, self.spec)
         self._injury = wounds.injure(self._injury, damages, which, self._reading.joint_angle)
         self.engine.impair(wounds.impairment(self._injury))
 
     def save(self) -> dict[str, Array]:
-        state = {f"engine.{name}": value for name, value in self.engine.save().items()}
+        state = label(self.spec, self.count, self.engine.tick)
+        state |= {f"engine.{name}": value for name, value in self.engine.save().items()}
         for part, value in (
             ("motion", self._motion),
             ("estimate", self._estimate),
@@ -197,6 +201,7 @@ class LeggedBody:
             start = name + "."
             return {key[len(start) :]: v for key, v in state.items() if key.startswith(start)}
 
+        check_fit(state, self.save())
         self.engine.restore(part("engine"))
         self._motion = motion.MotionState(**part("motion"))
         self._estimate = estimator.EstimatorState(**part("estimate"))

@@ -19,10 +19,11 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from jaxtyping import Bool, Float
 
-from ursa.errors import UserError
-from ursa.robot.body import checked
-from ursa.robot.damage import Damage, Injury, injure, sound
+from ursa.robot.body import checked, marked
+from ursa.robot.damage import Damage, Injury, fitting, injure, sound
+from ursa.robot.number import whole
 from ursa.robot.reading import Reading, Truth
+from ursa.robot.saved import check_fit, label
 from ursa.robot.spec import Joint, RobotSpec
 
 Array = np.ndarray
@@ -95,8 +96,7 @@ class PointBody:
     exact = True  # a restored body continues bit for bit
 
     def __init__(self, count: int) -> None:
-        if count < 1:
-            raise UserError(f"count = {count} robots, want at least 1")
+        whole("count", count, least=1)
         self.spec = POINT
         self.count = count
         self._now = at_rest(count)
@@ -104,11 +104,11 @@ class PointBody:
 
     def rest(self, which: Bool[Array, " n"] | None = None) -> Reading:
         """Set points down at the origin, standing still."""
-        marked = self._marked(which)
+        marks = marked(which, self.count)
         start = at_rest(self.count)
         self._now = Glide(
             **{
-                f.name: _rows(getattr(self._now, f.name), getattr(start, f.name), marked)
+                f.name: _rows(getattr(self._now, f.name), getattr(start, f.name), marks)
                 for f in fields(Glide)
             }
         )
@@ -117,7 +117,7 @@ class PointBody:
     def carry(self, which: Bool[Array, " n"]) -> Reading:
         """Back to the origin of the plane; the wheels do not turn meanwhile."""
         home = np.zeros((self.count, 2))
-        position = _rows(self._now.position, home, self._marked(which))
+        position = _rows(self._now.position, home, marked(which, self.count))
         self._now = replace(self._now, position=position)
         return self._reading()
 
@@ -132,7 +132,8 @@ class PointBody:
 
     def damage(self, damages: Sequence[Damage], which: Bool[Array, " n"] | None = None) -> None:
         """From now on these axes are damaged (replaces earlier damage; () repairs)."""
-        self._injury = injure(self._injury, damages, self._marked(which), self._now.angle)
+        marks, damages = marked(which, self.count), fitting(damages, self.spec)
+        self._injury = injure(self._injury, damages, marks, self._now.angle)
 
     @property
     def rescued(self) -> Bool[Array, " n"]:
@@ -142,16 +143,11 @@ class PointBody:
     def save(self) -> dict[str, Array]:
         """Everything, as named arrays that later steps do not change."""
         state = vars(self._now) | {f"injury.{name}": it for name, it in vars(self._injury).items()}
-        return {name: it.copy() for name, it in state.items()}
+        return {name: it.copy() for name, it in state.items()} | label(self.spec, self.count)
 
     def restore(self, state: Mapping[str, Array]) -> Reading:
         """Continue from a saved state as if nothing had happened."""
-        for name, mine in self.save().items():
-            if name not in state or np.shape(state[name]) != mine.shape:
-                raise UserError(
-                    f"saved state of {self.count} x point: {name} is missing or has another shape "
-                    f"than {mine.shape}; restore what save() of as many points gave"
-                )
+        check_fit(state, self.save())
         self._now = Glide(**{f.name: np.array(state[f.name]) for f in fields(Glide)})
         self._injury = Injury(
             **{f.name: np.array(state[f"injury.{f.name}"]) for f in fields(Injury)}
@@ -160,12 +156,6 @@ class PointBody:
 
     def close(self) -> None:
         """Nothing to give back."""
-
-    def _marked(self, which: Bool[Array, " n"] | None) -> Bool[Array, " n"]:
-        marked = np.ones(self.count, bool) if which is None else np.asarray(which)
-        if marked.shape != (self.count,) or marked.dtype != bool:
-            raise UserError(f"which = {which!r}: want {self.count} booleans, one per robot")
-        return marked
 
     def _reading(self) -> Reading:
         now, n = self._now, self.count

@@ -12,9 +12,10 @@ from functools import partial
 
 from ursa.errors import UserError, unknown
 from ursa.robot.body import Body
-from ursa.robot.disturbance import Disturbance
+from ursa.robot.disturbance import LARGEST_SEED, Disturbance
 from ursa.robot.engine import Engine
 from ursa.robot.motion import MotionConfig
+from ursa.robot.number import number, whole
 from ursa.robot.plugin import addressed, called, load, plugins
 from ursa.robot.spec import RobotSpec
 
@@ -61,7 +62,17 @@ def body(
     """
     spec = _spec(robot)
     if engine not in ENGINES:
-        raise unknown("engine", engine, ENGINES)
+        raise unknown("engine", str(engine), ENGINES)
+    if tick is not None:
+        number("tick", tick, above=0)
+    whole("threads", threads, least=0)
+    whole("seed", seed, least=0, most=LARGEST_SEED)
+    for name, value, kind in (
+        ("motion", motion, MotionConfig),
+        ("disturbance", disturbance, Disturbance),
+    ):
+        if value is not None and not isinstance(value, kind):
+            raise UserError(f"{name} = {value!r}: want a {kind.__name__}, or None for the default")
     if not spec.legs:
         return _legless(spec, count, motion, disturbance)
     from ursa.robot.legged import LeggedBody
@@ -73,7 +84,13 @@ def body(
 
 
 def _spec(robot_or_name: str | RobotSpec) -> RobotSpec:
-    return robot(robot_or_name) if isinstance(robot_or_name, str) else robot_or_name
+    if isinstance(robot_or_name, RobotSpec):
+        return robot_or_name
+    if not isinstance(robot_or_name, str):
+        raise UserError(
+            f"robot = {robot_or_name!r}: want a name ({', '.join(sorted(robots()))}) or a RobotSpec"
+        )
+    return robot(robot_or_name)
 
 
 def _legless(

@@ -17,10 +17,13 @@ from ursa.errors import UserError
 from ursa.robot.engine import Impairment, Ticks
 from ursa.robot.kinematics import soles_below
 from ursa.robot.mjcf import FRICTION, mjcf
+from ursa.robot.number import whole
 from ursa.robot.reading import Truth
 from ursa.robot.spec import RobotSpec
+from ursa.robot.tick import check_tick
 
 Array = np.ndarray
+LONGEST_TICK = 0.005  # s: beyond, contacts and motors are no longer to be trusted
 LOCK_RATE = 3.0  # rad/s: how fast a seized joint is brought to its angle, so that nothing snaps
 FREE = 7  # numbers of the trunk in qpos: position and quaternion
 RECORD = ("qpos", "qvel", "qfrc_actuator", "sensordata")
@@ -41,14 +44,9 @@ class MuJoCoEngine:
         threads: int = 0,
         clip: bool = True,
     ) -> None:
-        if count < 1:
-            raise UserError(f"count = {count}: at least one robot is needed")
-        ticks = spec.period / tick if tick > 0 else 0.5
-        if abs(ticks - round(ticks)) > 1e-9:
-            raise UserError(
-                f"tick = {tick} s does not divide the control period of {spec.period} s; "
-                "use 0.002 (faithful) or 0.005 (fast)"
-            )
+        whole("count", count, least=1)
+        whole("threads", threads, least=0)
+        check_tick(spec, tick, LONGEST_TICK, {0.002: "faithful", 0.005: "fast"})
         self.spec, self.count, self.tick, self.clip = spec, count, tick, clip
         self.model = mujoco.MjModel.from_xml_string(mjcf(spec, tick=tick, clip=clip))
         workers = min(threads or os.cpu_count() or 1, count)

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ursa.errors import UserError
+from ursa.robot.number import number, numbers
 
 Vector = tuple[float, float, float]
 JOINTS_PER_LEG = 3  # hip (abduction), upper (thigh), lower (calf)
@@ -38,6 +39,13 @@ class Joint:
     damping: float = 0.1  # passive joint friction, N m s / rad
 
     def __post_init__(self) -> None:
+        here = f"joint {self.name}:"
+        for what in ("lower", "upper", "low", "high", "stance", "standing"):
+            number(f"{here} {what}", getattr(self, what))
+        for what in ("kp", "torque", "speed"):
+            number(f"{here} {what}", getattr(self, what), above=0)
+        for what in ("kd", "armature", "damping"):
+            number(f"{here} {what}", getattr(self, what), least=0)
         ordered = self.lower <= self.low < self.high <= self.upper
         if not ordered:
             raise UserError(
@@ -50,12 +58,6 @@ class Joint:
                     f"joint {self.name}: {what} = {getattr(self, what)} lies outside the hard "
                     f"limits [{self.lower}, {self.upper}]"
                 )
-        for what in ("kp", "torque", "speed"):
-            if not getattr(self, what) > 0:
-                raise UserError(f"joint {self.name}: {what} = {getattr(self, what)}, want > 0")
-        for what in ("kd", "armature", "damping"):
-            if not getattr(self, what) >= 0:
-                raise UserError(f"joint {self.name}: {what} = {getattr(self, what)}, want >= 0")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,8 +73,13 @@ class Shape:
         wanted = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1}
         if self.kind not in wanted:
             raise UserError(f"shape {self.kind!r}: valid kinds are {', '.join(wanted)}")
-        if len(self.size) != wanted[self.kind] or min(self.size) <= 0:
-            raise UserError(f"{self.kind}: size {self.size}, want {wanted[self.kind]} numbers > 0")
+        numbers(f"{self.kind}: size", self.size, wanted[self.kind])
+        if min(self.size) <= 0:
+            raise UserError(f"{self.kind}: size = {self.size}, want every number > 0")
+        numbers(f"{self.kind}: position", self.position, 3)
+        numbers(f"{self.kind}: axis", self.axis, 3)
+        if not any(self.axis):
+            raise UserError(f"{self.kind}: axis = {self.axis}, want a direction")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,8 +92,9 @@ class Link:
     shapes: tuple[Shape, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.mass > 0:
-            raise UserError(f"link: mass = {self.mass}, want > 0")
+        number("link: mass", self.mass, above=0)
+        numbers("link: center", self.center, 3)
+        numbers("link: inertia (xx yy zz xy xz yz)", self.inertia, 6)
         xx, yy, zz, xy, xz, yz = self.inertia
         tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         if np.linalg.eigvalsh(tensor)[0] <= 0:
@@ -121,6 +129,15 @@ class Leg:
     foot_mass: float
     links: tuple[Link, Link, Link]  # hip, upper, lower
 
+    def __post_init__(self) -> None:
+        numbers(f"leg {self.name}: origin", self.origin, 3)
+        number(f"leg {self.name}: offset", self.offset)
+        number(f"leg {self.name}: foot_mass", self.foot_mass, least=0)
+        for what in ("upper_length", "lower_length", "foot_radius"):
+            number(f"leg {self.name}: {what}", getattr(self, what), above=0)
+        if len(self.links) != JOINTS_PER_LEG:
+            raise UserError(f"leg {self.name}: {len(self.links)} links, want hip, upper, lower")
+
 
 @dataclass(frozen=True, kw_only=True)
 class RobotSpec:
@@ -149,8 +166,14 @@ class RobotSpec:
                 )
             if self.trunk is None:
                 raise UserError(f"robot {self.name}: a robot with legs needs a trunk link")
-        if not self.control_rate > 0:
-            raise UserError(f"robot {self.name}: control_rate = {self.control_rate}, want > 0")
+        here = f"robot {self.name}:"
+        number(f"{here} control_rate", self.control_rate, above=0)
+        number(f"{here} foot_force", self.foot_force, least=0)
+        low = {"above": 0} if self.legs else {"least": 0}
+        number(f"{here} rest_height", self.rest_height, **low)
+        for what in ("tick_clip", "filter_cutoff"):
+            if getattr(self, what) is not None:
+                number(f"{here} {what}", getattr(self, what), above=0, advice="; None is off")
 
     def of_joints(self, what: str) -> Float[np.ndarray, " A"]:
         """One number per joint, in joint order: `spec.of_joints("torque")`."""

@@ -133,7 +133,7 @@ class Agent:
         """V: the discounted sum of rewards it expects from here on, just after waking up."""
         rows, z, single = self._checked(observation, skill)
         found = np.asarray(_value(self._parts.plan, self.policy, self._parts.critics, rows, z))
-        return found[0] if single else found
+        return found.reshape(()) if single else found
 
     def reset(self) -> None:
         """Forget the past: the next observation is the first."""

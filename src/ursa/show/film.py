@@ -17,13 +17,13 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import UInt8
 
-from ursa.errors import UserError
+from ursa.errors import UserError, install
 
 Array = np.ndarray
 Picture = UInt8[Array, "height width 3"]
 COLUMNS = 3  # pictures side by side on a sheet
 GAP = 4  # pixels between them
-INSTALL = "pip install 'ursa-robot[video]', or apt-get install ffmpeg; .gif and .png need neither"
+INSTALL = f"{install('video')}, or apt-get install ffmpeg; .gif and .png need neither"
 
 
 def check(out: Path) -> None:

@@ -93,4 +93,4 @@ def fix() -> str:
     """What a person can do about it."""
     if sys.platform == "linux":
         return f"On Debian or Ubuntu: {PACKAGES}"
-    return "Install URSA again: pip install --upgrade ursa-robot"
+    return "Install URSA again: pip install --upgrade ursa-robot (in a clone: make setup)"

@@ -1,0 +1,60 @@
+"""`ursa look`: a table against chance and pictures, from any run, whatever came out of it."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from runs import POINT, quickly
+from ursa import Agent, cli
+from ursa.evaluate.rollout import STEPS, aimless
+from ursa.look import chosen, table
+from ursa.run.train import train
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    out = tmp_path_factory.mktemp("look") / "run"
+    calls = iter(range(10**6))
+    with quickly():
+        train(POINT, out, quiet=True, stop=lambda: next(calls) == 16)  # nothing is learnt yet
+        yield out
+
+
+def test_a_run_is_compared_with_chance_and_drawn(run, capsys):
+    assert cli.main(["look", str(run), "--skills", "6"]) == 0
+    printed = capsys.readouterr().out
+    assert "6 skills" in printed
+    assert "6 at random" in printed
+    for row in ("reward per step", "safe share of steps"):
+        assert row in printed
+    assert (run / "repertoire.png").read_bytes().startswith(b"\x89PNG")
+    assert not (run / "coverage.png").exists()  # a point has no legs
+
+
+def test_skills_to_try_are_known_ones_or_drawn_where_too_few_are_known(run):
+    agent = Agent.load(run)
+    known = {tuple(skill) for skill in agent.skills.tolist()}
+    assert {tuple(skill) for skill in chosen(agent, 5).tolist()} <= known
+    many = chosen(agent, len(known) + 1)
+    assert many.shape == (len(known) + 1, 2)
+    assert np.isfinite(many).all()
+
+
+def test_chance_is_the_same_every_time_and_earns_what_its_rewards_sum_to(run):
+    agent = Agent.load(run)
+    first, second = (aimless(agent.arena(3)) for _ in range(2))
+    np.testing.assert_array_equal(first.ret, second.ret)
+    other = aimless(agent.arena(3), seed=1)
+    assert (first.ret != other.ret).all()
+    # The point's reward is its speed along x; over the last 200 steps the mean is known apart.
+    assert first.posture.shape == (3, 2)
+    assert np.abs(first.ret / STEPS - first.posture[:, 0]).max() < 0.1
+    row = table(agent, first, other).splitlines()[1].split()
+    assert row[-2:] == [f"{first.ret.mean() / STEPS:.3f}", f"{other.ret.mean() / STEPS:.3f}"]
+
+
+def test_a_folder_without_an_agent_is_refused(tmp_path, capsys):
+    assert cli.main(["look", str(tmp_path)]) == 2
+    assert "holds no agent" in capsys.readouterr().err
+    shutil.rmtree(tmp_path)
