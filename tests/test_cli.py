@@ -145,6 +145,14 @@ def test_unknown_offers_the_nearest_name():
     )
 
 
+def test_unknown_recognises_a_name_of_several_words_by_its_first():
+    one, two = ["doctor", "robot check"], ["doctor", "robot check", "robot list"]
+    assert str(unknown("command", "robto", one)).endswith("did you mean robot check?")
+    assert str(unknown("command", "robto", two)).endswith("did you mean robot?")
+    assert str(unknown("command", "robot chekc", two)).endswith("did you mean robot check?")
+
+
 def test_unknown_does_not_guess_wildly():
+    assert "did you mean" not in str(unknown("command", "robto", ["doctor"]))
     assert str(unknown("task", "zzz", ["forward"])) == 'unknown task "zzz": valid are forward'
     assert str(unknown("task", "zzz", [])) == 'unknown task "zzz": none is registered'

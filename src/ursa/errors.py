@@ -54,7 +54,7 @@ def _closest(name: str, names: list[str]) -> str | None:
         return _alike(name.lower(), offer.lower()), _alike(name, offer)
 
     best = max(offers, key=likeness)
-    enough = 0.5 if len(name) < 3 else 0.7  # one letter of two is half
+    enough = 0.5 if len(name) < 3 else 0.65  # one letter of two is half, two of three are 0.67
     return offers[best] if likeness(best)[0] >= enough else None
 
 

@@ -36,8 +36,8 @@ def small(robot="a1", count: int = 2, **options):
 @pytest.mark.parametrize("tick", [0.05, 0.025, 0.01, 0.004, 0.00025, 1e-6, 0.0, -0.005, NAN, INF])
 def test_a_tick_that_physics_cannot_be_trusted_with_is_refused(tick):
     with refused("use 0.002 (faithful) or 0.005 (fast)") as caught:
-        small(tick=tick) if tick > 0 and tick < INF else MuJoCoEngine(A1, tick=tick)
-    assert f"tick = {tick}" in str(caught.value)
+        MuJoCoEngine(A1, tick=tick)
+    assert str(caught.value).startswith(f"tick = {tick}")
 
 
 @pytest.mark.parametrize("tick", [0.0005, 0.001, 0.002, 0.0025, 0.005])
@@ -94,15 +94,14 @@ def test_marks_may_be_a_list_and_none_marks_all():
         ({"tick": 0.002}, "of tick 0.002 s; this body has tick 0.005 s"),
         ({"count": 3}, "of count 3; this body has count 2"),
         ({"robot": "point"}, "of robot point, tick 0 s; this body has robot a1, tick 0.005 s"),
-        ({"disturbance": Disturbance(latency=0.01)}, "pending is float64[2,2,12], this body has"),
+        ({"disturbance": Disturbance(latency=0.01)}, "pending is float64[2, 2, 12], this body has"),
     ],
 )
 def test_a_state_of_another_body_is_refused_with_the_difference(other, message):
     it = small()
     before = it.save()
-    with pytest.raises(UserError) as caught:
+    with refused(message):
         it.restore(small(**other).save())
-    assert message in str(caught.value).replace(", 2, ", ",2,").replace("2, 12]", "2,12]")
     after = it.save()
     assert all(np.array_equal(before[name], after[name]) for name in before)
 
@@ -207,7 +206,8 @@ def test_a_delay_that_would_be_rounded_away_is_refused(name):
     [
         ("tick_clip", -0.2, "robot a1: tick_clip = -0.2, want a number > 0; None is off"),
         ("filter_cutoff", -5.0, "robot a1: filter_cutoff = -5.0, want a number > 0; None is off"),
-        ("rest_height", -0.1, "robot a1: rest_height = -0.1, want a number > 0"),
+        ("rest_height", -0.1, "robot a1: rest_height = -0.1, want a number >= 0"),
+        ("rest_height", 0.0, "robot a1: rest_height = 0.0, want a number > 0"),
         ("foot_force", -1.0, "robot a1: foot_force = -1.0, want a number >= 0"),
         ("foot_force", NAN, "robot a1: foot_force = nan"),
         ("control_rate", INF, "robot a1: control_rate = inf"),

@@ -136,7 +136,7 @@ def test_other_robots_need_a_reset(agent):
 def test_a_folder_without_an_agent_is_refused(tmp_path, point):
     with pytest.raises(UserError, match="holds no agent"):
         Agent.load(tmp_path)
-    with pytest.raises(UserError, match='unknown seed of .* "3": valid are 0'):
+    with pytest.raises(UserError, match=r'unknown seed of .* "3": valid are 0'):
         Agent.load(point, seed=3)
 
 
@@ -170,7 +170,7 @@ def test_a_damaged_agent_is_refused(tmp_path, point, damage, said):
 def test_training_from_python_refuses_what_makes_no_sense(tmp_path):
     with pytest.raises(UserError, match="did you mean robot"):
         ursa.train("tiny", robt="point", out=tmp_path / "run")
-    with pytest.raises(UserError, match="train.batch = 0"):
+    with pytest.raises(UserError, match=r"train\.batch = 0"):
         ursa.train("tiny", train={"batch": 0}, out=tmp_path / "run")
     with pytest.raises(UserError, match="leave out steps, out"):
         ursa.train(resume=tmp_path, steps=3, out=tmp_path / "run")

@@ -81,7 +81,8 @@ def test_two_seeds_in_one_program_equal_two_alone_over_twenty_updates():
     singles = [jax.tree.map(lambda leaf: leaf[None], newborn(alone.plan, seed)) for seed in (0, 1)]
     while together.updates < 20:
         row, column = together.collector.row, jnp.asarray(together.column, jnp.int32)
-        count, updates = together.plan.updates_at(together.column), jnp.asarray(together.updates)
+        count = together.plan.updates_at(together.column)
+        updates = jnp.asarray(together.updates, jnp.int32)
         told = []
         for index, learner in enumerate(singles):
             singles[index], metrics = alone.advance(

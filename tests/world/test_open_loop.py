@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
 from ursa import replay
 from ursa.config import OptimizerConfig, WorldConfig
 from ursa.env.arena import arena

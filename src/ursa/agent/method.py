@@ -15,7 +15,6 @@ from jaxtyping import Array, Bool, Float, Key
 from ursa.behavior.critic import Signal, Values
 from ursa.world.imagine import Dream
 
-
 FLOOR = 5e-3  # of the spread that advantages are divided by; 1 in units of an undiscounted sum
 
 

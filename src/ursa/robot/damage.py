@@ -205,4 +205,4 @@ def _within_limits(joint: Joint, angle: float) -> None:
 
 
 def _is_share(value: object) -> bool:
-    return isinstance(value, int | float | np.floating) and 0.0 <= value <= 1.0
+    return isinstance(value, int | float | np.floating) and bool(0.0 <= value <= 1.0)

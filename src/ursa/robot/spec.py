@@ -169,8 +169,9 @@ class RobotSpec:
         here = f"robot {self.name}:"
         number(f"{here} control_rate", self.control_rate, above=0)
         number(f"{here} foot_force", self.foot_force, least=0)
-        low = {"above": 0} if self.legs else {"least": 0}
-        number(f"{here} rest_height", self.rest_height, **low)
+        number(f"{here} rest_height", self.rest_height, least=0)
+        if self.legs:
+            number(f"{here} rest_height", self.rest_height, above=0)
         for what in ("tick_clip", "filter_cutoff"):
             if getattr(self, what) is not None:
                 number(f"{here} {what}", getattr(self, what), above=0, advice="; None is off")

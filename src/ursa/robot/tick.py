@@ -25,9 +25,8 @@ def check_tick(spec: RobotSpec, tick: float, longest: float, advised: Mapping[fl
         )
     part = {part_of(spec.period, it): use for it, use in advised.items()}
     use = " or ".join(f"{it:.10g} ({use})" for it, use in part.items())
-    number("tick", tick, above=0, advice=f" of seconds; use {use}")
-    ticks = spec.period / tick
-    if not SHORTEST <= tick <= longest or abs(ticks - round(ticks)) > EXACT:
+    number("tick", tick, advice=f" of seconds; use {use}")
+    if not SHORTEST <= tick <= longest or not _divides(tick, spec.period):
         raise UserError(
             f"tick = {tick} s: want a part of the control period of {spec.period:.10g} s, at least "
             f"{SHORTEST} s and at most {longest} s; use {use}"
@@ -37,3 +36,7 @@ def check_tick(spec: RobotSpec, tick: float, longest: float, advised: Mapping[fl
 def part_of(period: float, longest: float) -> float:
     """The longest whole part of a period that is no longer than this."""
     return period / math.ceil(period / longest - EXACT)
+
+
+def _divides(tick: float, period: float) -> bool:
+    return abs(period / tick - round(period / tick)) <= EXACT

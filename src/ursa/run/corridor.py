@@ -12,7 +12,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Key
+from jaxtyping import Array, Float, Int, Key
 
 from ursa.agent.method import Method, Skills
 from ursa.config import SkillConfig
@@ -105,16 +105,12 @@ class Discovery:
         return Discovered(repertoire, makers[config.feature](), window)
 
     def take(self, state: Discovered, row: Row) -> Discovered:
-        window, postures, flags = self.rule.advance(
-            state.window, row.posture, row.safe, row.first
-        )
+        window, postures, flags = self.rule.advance(state.window, row.posture, row.safe, row.first)
         skills = phi(state.feature, postures)
         repertoire = rule.extend(state.repertoire, postures, skills, flags)
         return Discovered(repertoire, state.feature, window)
 
-    def fit(
-        self, state: Discovered, updates: Int[Array, ""], key: Key[Array, ""]
-    ) -> Discovered:
+    def fit(self, state: Discovered, updates: Int[Array, ""], key: Key[Array, ""]) -> Discovered:
         if self.config.feature != "vae":
             return state
         rows = min(Schedule.rows, self.config.repertoire_size)
@@ -147,13 +143,14 @@ class Discovery:
 
     def metrics(self, state: Discovered) -> dict[str, Array]:
         entropy = kde.entropy(state.repertoire)
+        deviation = jnp.sqrt(jnp.square(state.repertoire.spread.factor).sum(-1))  # per dimension
         return {
             "repertoire/filled": state.repertoire.filled.astype(jnp.float32),
             "repertoire/rejected": state.repertoire.rejected.astype(jnp.float32),
             "repertoire/entropy": entropy.estimate,
             "repertoire/entropy_bound": entropy.bound,
             "repertoire/delta": state.repertoire.delta,
-            "repertoire/spread": jnp.sqrt(jnp.square(state.repertoire.spread.factor).sum(-1)).mean(),
+            "repertoire/spread": deviation.mean(),
         }
 
 
@@ -226,8 +223,3 @@ def law(method: Method, config: SkillConfig, robots: int, task: Task, updates: i
     if method.draw is None:
         return Discovery(config, robots, task.posture_range, size, updates)
     return Given(method, task.posture_range, size)
-
-
-def unsafe_share(safe: Bool[np.ndarray, "*b"]) -> float:
-    """Unsafe steps over steps."""
-    return float(1.0 - safe.mean())

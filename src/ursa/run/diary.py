@@ -5,6 +5,7 @@ import numpy as np
 from ursa.env.arena import Outcome
 
 Array = np.ndarray
+OFF_GROUND = 0.005  # m under a foot that is off the ground
 
 
 class Diary:
@@ -29,8 +30,9 @@ class Diary:
         if reading.truth is not None:
             turn = reading.rotation
             values["robot/speed"] = (reading.truth.velocity[:, :2] * turn[:, :2, 0]).sum(axis=1)
-            airborne = (reading.truth.foot_height > 0.005).all(axis=1)
-            values["robot/airborne"] = airborne.astype(float) if reading.spec.legs else 0 * outcome.cost
+            if reading.spec.legs:
+                airborne = (reading.truth.foot_height > OFF_GROUND).all(axis=1)
+                values["robot/airborne"] = airborne.astype(float)
         for name, value in values.items():
             mean = value.reshape(self._seeds, -1).mean(axis=1)
             self._sums[name] = self._sums.get(name, 0.0) + mean

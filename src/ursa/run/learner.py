@@ -48,9 +48,7 @@ def ingest(plan: Plan, learner: Learner, row: Row, column: Int[Array, ""]) -> Le
     """One control step of n robots into replay and repertoire; a refresh when it is due."""
     law = plan.law.take(learner.law, row)
     law = jax.lax.cond(column % plan.refresh == 0, plan.law.refresh, lambda law: law, law)
-    return eqx.tree_at(
-        lambda it: (it.law, it.ring), learner, (law, replay.add(learner.ring, row))
-    )
+    return eqx.tree_at(lambda it: (it.law, it.ring), learner, (law, replay.add(learner.ring, row)))
 
 
 def update(

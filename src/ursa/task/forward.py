@@ -89,7 +89,9 @@ def _inputs(spec: RobotSpec, joints: tuple[str, ...] | None) -> tuple[slice | li
 def _ranges(spec: RobotSpec, names: tuple[str, ...]) -> tuple[tuple[float, float], ...]:
     """Joints can overshoot their limits a little: contacts are soft, and so are encoders."""
     limits = {j.name: (j.lower - OVERSHOOT, j.upper + OVERSHOOT) for j in spec.joints}
-    return tuple({**limits, "height": (0.0, max(2 * spec.rest_height, LOWEST_RANGE))}[name] for name in names)
+    return tuple(
+        {**limits, "height": (0.0, max(2 * spec.rest_height, LOWEST_RANGE))}[name] for name in names
+    )
 
 
 def _clipped(desired_speed: float) -> Shaping:
