@@ -213,6 +213,19 @@ def test_an_endless_skill_is_dropped_too():
     assert same(after, with_one_more_drop(grown()))
 
 
+def test_an_update_whose_losses_look_fine_is_dropped_when_what_it_leaves_does_not():
+    """A moment that overflowed shows in no loss of its update, only in the network after it."""
+    before = eqx.tree_at(
+        lambda s: s.optimizers.multipliers[1].mu.bias,
+        grown(),
+        jnp.full((2, 1), jnp.inf, jnp.float32),
+    )
+    after, metrics = updating()(before, slider(), skills(), KEY)
+    assert all(np.isfinite(value) for value in metrics.values())
+    assert metrics["learn/dropped"] == 1
+    assert same(after, with_one_more_drop(before))
+
+
 def test_a_drop_does_not_change_what_is_learnt_next():
     dropped, _ = updating()(grown(), poisoned(slider()), skills(), KEY)
     after, _ = updating()(dropped, slider(), skills(), KEY)

@@ -20,9 +20,20 @@ H, N, F, D = 4, 6, 5, 2
 CONFIG = replace(tiny().behavior, discount=0.9, slow_rate=0.1)
 
 
+valued = quick(lambda network, flat, z: values(network, SIGNALS, flat, z))
+returned = quick(lambda felt, slow: returns(CONFIG, SIGNALS, felt, slow))
+
+
+def lost(network, flat, z, targets, weight):
+    return loss(network, SIGNALS, flat, z, targets, weight)
+
+
+losing, gradient = quick(lost), quick(jax.grad(lost, has_aux=True))
+
+
 def constant(length, **values):
     return {
-        name: jnp.broadcast_to(jnp.array(value), (length, N, len(value)))
+        name: np.broadcast_to(np.array(value, np.float32), (length, N, len(value)))
         for name, value in values.items()
     }
 
@@ -38,7 +49,7 @@ def network():
 
 
 def test_sums_live_in_symlog_inside_the_network_and_averages_as_they_are(network):
-    out, found = network(*place()), values(network, SIGNALS, *place())
+    out, found = quick(type(network).__call__)(network, *place()), valued(network, *place())
     assert {name: value.shape for name, value in found.items()} == {
         "value": (H + 1, N, 1),
         "psi": (H + 1, N, 2),
@@ -53,24 +64,24 @@ def test_sums_live_in_symlog_inside_the_network_and_averages_as_they_are(network
 def test_values_at_the_fixed_point_of_a_constant_are_their_own_returns():
     """Sum: 3 / (1 - 0.9) = 30. Averages: the signal itself."""
     rest = constant(H + 1, value=[30.0], psi=FELT["psi"], cost=FELT["cost"])
-    found = returns(CONFIG, SIGNALS, constant(H, **FELT), rest)
+    found = returned(constant(H, **FELT), rest)
     for name, value in rest.items():
         np.testing.assert_allclose(found[name], value[:H], rtol=1e-5)
 
 
 def test_below_the_fixed_point_returns_are_nearer_to_it():
     low = constant(H + 1, value=[0.0], psi=[0.0, 0.0], cost=[0.0])
-    found = returns(CONFIG, SIGNALS, constant(H, **FELT), low)
+    found = returned(constant(H, **FELT), low)
     assert ((found["value"] > 0) & (found["value"] < 30)).all()
     assert (found["value"][0] > found["value"][-1]).all()  # more steps were felt
     np.testing.assert_allclose(found["psi"][-1], np.broadcast_to([0.1, -0.2], (N, 2)), rtol=1e-5)
 
 
 def test_a_silent_network_is_wrong_by_its_targets_in_its_own_units(network):
-    silent = jax.tree.map(lambda leaf: 0 * leaf, network)
+    silent = jax.tree.map(np.zeros_like, network)
     targets = constant(H, value=[np.e - 1], psi=[3.0, 4.0], cost=[-2.0])
     weight = jnp.array([1.0, 0.5, 0.0, 0.0])
-    total, metrics = loss(silent, SIGNALS, *place(H), targets, weight)
+    total, metrics = losing(silent, *place(H), targets, weight)
     share = 1.5 / 4
     np.testing.assert_allclose(metrics["critic/value_loss"], 1 * share, rtol=1e-5)
     np.testing.assert_allclose(metrics["critic/psi_loss"], (9 + 16) * share, rtol=1e-5)
@@ -81,14 +92,10 @@ def test_a_silent_network_is_wrong_by_its_targets_in_its_own_units(network):
 def test_critics_do_not_learn_from_each_other(network):
     targets = constant(H, value=[30.0], psi=FELT["psi"], cost=FELT["cost"])
     other = targets | {"psi": 5 * targets["psi"]}
-    grads = [
-        jax.grad(loss, has_aux=True)(network, SIGNALS, *place(H), it, jnp.ones(H))[0]
-        for it in (targets, other)
-    ]
+    grads = [gradient(network, *place(H), it, jnp.ones(H))[0] for it in (targets, other)]
     for a, b in zip(*map(jax.tree.leaves, grads), strict=True):
-        np.testing.assert_array_equal(a[0], b[0])
-        np.testing.assert_array_equal(a[2], b[2])
-    assert (grads[0].out[1] != grads[1].out[1]).any()
+        np.testing.assert_array_equal(np.asarray(a)[[0, 2]], np.asarray(b)[[0, 2]])
+    assert (np.asarray(grads[0].out)[1] != np.asarray(grads[1].out)[1]).any()
 
 
 def test_critics_of_a_constant_world_converge_to_its_known_values(network):
@@ -100,7 +107,7 @@ def test_critics_of_a_constant_world_converge_to_its_known_values(network):
     def update(carry, _):
         fast, slow, moments = carry
         targets = returns(CONFIG, SIGNALS, felt, values(slow, SIGNALS, flat, z))
-        grads, _ = jax.grad(loss, has_aux=True)(fast, SIGNALS, flat[:H], z, targets, jnp.ones(H))
+        grads, _ = jax.grad(lost, has_aux=True)(fast, flat[:H], z, targets, jnp.ones(H))
         step = optimizer.step(config, fast, grads, moments)
         return (step.params, follow(slow, step.params, CONFIG.slow_rate), step.state), None
 
@@ -109,7 +116,7 @@ def test_critics_of_a_constant_world_converge_to_its_known_values(network):
         start = (network, network, optimizer.begin(config, network))
         return jax.lax.scan(update, start, None, 600)[0][0]
 
-    found = values(learn(network), SIGNALS, flat, z)
+    found = valued(learn(network), flat, z)
     np.testing.assert_allclose(found["value"], np.full((H + 1, N, 1), 30), rtol=0.05)
     np.testing.assert_allclose(found["psi"], np.broadcast_to([1, -2], (H + 1, N, 2)), atol=0.05)
     np.testing.assert_allclose(found["cost"], np.full((H + 1, N, 1), -0.3), atol=0.02)

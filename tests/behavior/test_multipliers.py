@@ -7,9 +7,20 @@ import pytest
 
 from ursa.behavior.multipliers import cross_entropy, levels, loss, multipliers
 from ursa.presets import tiny
+from worlds import quick
 
 NAMES = ("skill", "safe")
 H, N, F, D = 3, 4, 5, 2
+
+
+levelled = quick(lambda network, flat, z: levels(network, NAMES, flat, z))
+
+
+def lost(network, flat, z, violated, weight):
+    return loss(network, NAMES, flat, z, violated, weight)
+
+
+losing, gradient = quick(lost), quick(jax.grad(lost))
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +62,7 @@ def test_a_very_wrong_logit_costs_its_size_and_no_more():
 
 
 def test_newborn_multipliers_are_undecided(network, place):
-    found = levels(network, NAMES, *place)
+    found = levelled(network, *place)
     assert set(found) == set(NAMES)
     for level in found.values():
         assert level.shape == (H, N)
@@ -63,16 +74,18 @@ def test_levels_have_no_gradient(network, place):
     def total(network, flat, z):
         return sum(level.sum() for level in levels(network, NAMES, flat, z).values())
 
-    grads = jax.grad(total, (0, 1, 2))(network, *place)
-    assert not any(leaf.any() for leaf in jax.tree.leaves(grads))
+    grads = quick(jax.grad(total, (0, 1, 2)))(network, *place)
+    assert not any(np.asarray(leaf).any() for leaf in jax.tree.leaves(grads))
 
 
 def test_each_tower_learns_its_own_constraint(network, place):
     """A single step down the loss raises what is violated and lowers what is not."""
     violated = {"skill": jnp.ones((H, N), bool), "safe": jnp.zeros((H, N), bool)}
-    grads = jax.grad(loss)(network, NAMES, *place, violated, jnp.ones(H))
-    moved = jax.tree.map(lambda p, g: p - 0.1 * g, network, grads)
-    before, after = levels(network, NAMES, *place), levels(moved, NAMES, *place)
+    grads = gradient(network, *place, violated, jnp.ones(H))
+    moved = jax.tree.map(
+        lambda p, g: np.asarray(p) - np.float32(0.1) * np.asarray(g), network, grads
+    )
+    before, after = levelled(network, *place), levelled(moved, *place)
     assert (after["skill"] > before["skill"]).all()
     assert (after["safe"] < before["safe"]).all()
 
@@ -80,11 +93,10 @@ def test_each_tower_learns_its_own_constraint(network, place):
 def test_later_steps_count_by_their_weight(network, place):
     violated = {name: jnp.ones((H, N), bool) for name in NAMES}
     full, half, none = (
-        loss(network, NAMES, *place, violated, jnp.array([0.0, 0.0, last]))
-        for last in (1.0, 0.5, 0.0)
+        losing(network, *place, violated, jnp.array([0.0, 0.0, last])) for last in (1.0, 0.5, 0.0)
     )
     assert none == 0
     np.testing.assert_allclose(full, 2 * half, rtol=1e-6)
-    last = network(*place)[:, 2, :, 0]
+    last = quick(type(network).__call__)(network, *place)[:, 2, :, 0]
     wanted = np.log1p(np.exp(-np.asarray(last))).mean(-1).sum() / H
     np.testing.assert_allclose(full, wanted, rtol=1e-5)

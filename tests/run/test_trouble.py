@@ -20,6 +20,13 @@ def test_a_column_of_many_updates_counts_them_all_or_none():
     assert trouble.failures.tolist() == [8, 4]
 
 
+def test_a_failure_is_pending_until_an_update_succeeds_or_the_seed_is_rolled_back():
+    trouble = Trouble.none(2).after(np.array([[1.0, 0.0]]), 1)
+    assert trouble.pending()
+    assert not trouble.after(np.zeros((1, 2)), 1).pending()
+    assert not trouble.rolled(0).pending()
+
+
 def test_the_count_goes_on_from_line_to_line():
     trouble = Trouble.none(1).after(np.ones((2, 1)), 1).after(np.ones((3, 1)), 1)
     assert trouble.failures.tolist() == [5]
@@ -47,6 +54,7 @@ def test_after_three_attempts_in_vain_a_seed_is_left_alone_and_a_run_of_such_see
     trouble = trouble.after(np.array([[1.0, 0.0]] * 5), 1)
     assert trouble.due(5).tolist() == [False, False]
     assert not trouble.hopeless(5)  # the other seed learns
+    assert not trouble.pending()  # and its checkpoints need not wait
     alone = Trouble(failures=np.array([5]), attempts=np.array([3]), rollbacks=np.array([3]))
     assert alone.hopeless(5)
 

@@ -29,7 +29,7 @@ def repertoire(
     known, tried = figure.subplots(1, 2, sharex=True, sharey=True)
     x, y = _plane(skills)
     dots = known.scatter(x, y, c=value, s=DOTS, cmap="viridis")
-    figure.colorbar(dots, ax=known, label="V(rest, z): discounted reward it expects")
+    figure.colorbar(dots, ax=known, label="V(rest, z): reward per step it expects")
     known.set_title(f"{len(skills)} skills it knows")
     tried.scatter(x, y, s=DOTS / 2, color="0.85")
     (from_x, from_y), (to_x, to_y) = _plane(asked), _plane(achieved)

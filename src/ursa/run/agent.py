@@ -130,7 +130,7 @@ class Agent:
         return found[0] if single else found
 
     def value(self, observation: ArrayLike, skill: ArrayLike) -> Float[Array, "*n"]:
-        """V: the discounted sum of rewards it expects from here on, just after waking up."""
+        """(1 - gamma) V: the reward per step it expects from here on, just after waking up."""
         rows, z, single = self._checked(observation, skill)
         found = np.asarray(_value(self._parts.plan, self.policy, self._parts.critics, rows, z))
         return found.reshape(()) if single else found
@@ -178,8 +178,10 @@ def _value(plan: Plan, policy: Policy, critics: Any, rows: Any, z: Any) -> Any:
     carry = _begin(policy, len(rows))
     first, still = jnp.ones(len(rows), bool), jnp.zeros(())
     carry, _ = _act(policy, carry, rows, first, z, still, jax.random.key(0))
-    found = critic.values(critics, plan.settings.method.signals, carry.latent.flat()[None], z)
-    return found["value"][0, :, 0]
+    signals = plan.settings.method.signals
+    found = critic.values(critics, signals, carry.latent.flat()[None], z)["value"][0, :, 0]
+    averaged = next(signal.averaged for signal in signals if signal.name == "value")
+    return found if averaged else (1 - plan.config.behavior.discount) * found
 
 
 def _opened(config: Config, place: Path) -> Parts:

@@ -13,23 +13,19 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ursa import checkpoint, segments
 from ursa.config import Config
-from ursa.errors import UserError
 from ursa.journal import Journal, Progress, duration
-from ursa.run import folder, preflight, settings
+from ursa.run import folder, preflight, rollback, settings
 from ursa.run.diary import Diary
-from ursa.run.learner import newborn, stream
-from ursa.run.plan import Plan, backend
+from ursa.run.plan import backend
 from ursa.run.publish import publish
 from ursa.run.trainer import Trainer
 from ursa.segments import Segments
 
 Stop = Callable[[], bool]
-ROLLBACK = 6  # stream of chance, after those of the learner
 log = logging.getLogger(__name__)
 
 
@@ -54,9 +50,7 @@ def train(
             folder.begin(out, config)
         skew = folder.note(out, device, folder.words())
         if skew:
-            log.warning(
-                "this run began elsewhere, it may not go on bit by bit: %s", "; ".join(skew)
-            )
+            log.warning("resumed elsewhere, so perhaps not bit for bit: %s", "; ".join(skew))
         trainer = Trainer(config)
         store, seconds = begin(trainer, out)
         if not quiet and trainer.column < trainer.plan.columns:
@@ -103,7 +97,7 @@ class Loop:
                 self.line()
                 # A scheduled checkpoint waits for seeds that fail: it is what they go back to.
                 overdue = column // self._save_every > self._saved // self._save_every
-                if overdue and not trainer.trouble.failures.any():
+                if overdue and not trainer.trouble.pending():
                     self.save()
         if trainer.column > self._saved:
             if trainer.column % self._log_every and trainer.column % self._save_every:
@@ -115,8 +109,8 @@ class Loop:
         trainer = self.trainer
         events = {**self._diary.close(), **fetched(trainer, self._learnt)}
         if self._learnt:
-            dropped = np.stack(jax.device_get(self._learnt))[..., trainer.names.index(DROPPED)]
-            watch(trainer, dropped, self.out)
+            told = np.stack(jax.device_get(self._learnt))  # (columns, seeds, metrics)
+            rollback.watch(trainer, told[..., trainer.names.index(rollback.DROPPED)], self.out)
         self._learnt = []
         events |= {
             "learn/updates": trainer.updates,
@@ -145,44 +139,6 @@ class Loop:
         checkpoint.save(self.out / "checkpoints", trainer.steps, trainer.tree(), meta)
         self._saved = trainer.column
         publish(trainer, self.out / "agent")
-
-
-DROPPED = "learn/dropped"
-
-
-def watch(trainer: Trainer, dropped: np.ndarray, out: Path) -> None:
-    """Count failed updates; give a seed that keeps failing the agent of the newest checkpoint."""
-    config, plan = trainer.config, trainer.plan
-    trainer.trouble = trainer.trouble.after(dropped, updates_each(plan))
-    for index in np.flatnonzero(trainer.trouble.due(config.train.patience)).tolist():
-        trainer.trouble = trainer.trouble.rolled(index)
-        count = int(trainer.trouble.rollbacks[index])
-        if checkpoint.stored(out / "checkpoints"):
-            tree, _ = checkpoint.load(out / "checkpoints", trainer.tree())
-            agent = jax.tree.map(lambda leaf, i=index: leaf[i], tree["learner"].agent)
-            source = f"that of step {int(tree['column']) * config.train.robots}"
-        else:
-            agent = newborn(plan, config.seed + index).agent
-            source = "a newborn one, no checkpoint exists yet"
-        key = stream(trainer.learner.key[index], ROLLBACK, jnp.asarray(count, jnp.int32))
-        trainer.replace_agent(index, agent, key)
-        log.warning(
-            "step %d: updates of seed %d are not finite; its agent is replaced by %s",
-            trainer.steps,
-            config.seed + index,
-            source,
-        )
-    if trainer.trouble.hopeless(config.train.patience):
-        raise UserError(
-            f"step {trainer.steps}: updates are not finite, and going back to the last checkpoint "
-            f"did not help; what was saved stays in {out}. Start again with a lower "
-            "--optimizer.learning-rate, and look at the rewards of your task"
-        )
-
-
-def updates_each(plan: Plan) -> int:
-    """Updates of a column that has any."""
-    return max(1, plan.config.train.robots // plan.config.train.steps_per_update)
 
 
 def fetched(trainer: Trainer, learnt: list[Any]) -> dict[str, list[float]]:

@@ -39,6 +39,10 @@ class Trouble:
         """Seeds to roll back now; one that was rolled back in vain is left alone."""
         return (self.failures >= patience) & (self.attempts < ATTEMPTS)
 
+    def pending(self) -> bool:
+        """Some seed has just failed and may yet be rolled back: not the state to go back to."""
+        return bool(((self.failures > 0) & (self.attempts < ATTEMPTS)).any())
+
     def hopeless(self, patience: int) -> bool:
         """No seed learns any more, and going back did not help."""
         return bool(((self.failures >= patience) & (self.attempts >= ATTEMPTS)).all())
