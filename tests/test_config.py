@@ -133,6 +133,7 @@ def changed(path, value):
         ("tick", 0.0, "tick = 0.0: want > 0"),
         ("tick", float("nan"), "tick = nan: want a number"),
         ("arena", float("inf"), "arena = inf: want a number"),
+        ("behavior.margin", 0.0, "behavior.margin = 0.0: want > 0"),
         ("behavior.huber", 0.0, "behavior.huber = 0.0: want > 0"),
         ("optimizer.learning_rate", -1e-4, "optimizer.learning_rate = -0.0001: want > 0"),
         ("optimizer.weight_decay", -1.0, "optimizer.weight_decay = -1.0: want >= 0"),

@@ -103,6 +103,14 @@ def test_the_skill_is_violated_beyond_delta_and_safety_above_the_tolerance():
     assert not np.asarray(near.violated["skill"]).any()
 
 
+@pytest.mark.parametrize(("margin", "broken"), [(1.0, False), (0.5, True)])
+def test_a_margin_calls_the_skill_violated_before_delta_is_reached(margin, broken):
+    """Off by 1 where delta is 1.5: inside, but not inside half of it."""
+    method = ursa(replace(BEHAVIOR, margin=margin), 2, 0.0)
+    found = judged(method, skills=handed(delta=1.5), skill=0.0, safe=0.0)
+    np.testing.assert_array_equal(found.violated["skill"], [[False, broken, broken]] * H)
+
+
 @pytest.mark.parametrize(("cost", "broken"), [(-0.01, False), (0.0, False), (0.01, True)])
 def test_no_cost_on_average_is_safe_enough(cost, broken):
     assert bool(judged(cost=cost, skill=0.0, safe=0.0).violated["safe"].all()) is broken

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -33,7 +34,7 @@ losing, gradient = quick(lost), quick(jax.grad(lost, has_aux=True))
 
 def constant(length, **values):
     return {
-        name: np.broadcast_to(np.array(value, np.float32), (length, N, len(value)))
+        name: jnp.asarray(np.tile(np.float32(value), (length, N, 1)))
         for name, value in values.items()
     }
 
@@ -45,7 +46,10 @@ def place(length=H + 1):
 
 @pytest.fixture(scope="module")
 def network():
-    return critics(np.random.default_rng(0), CONFIG, SIGNALS, F, D)
+    """Critics with opinions, whatever they are born with."""
+    born = critics(np.random.default_rng(0), CONFIG, SIGNALS, F, D)
+    out = np.random.default_rng(2).normal(0, 0.3, born.out.shape)
+    return eqx.tree_at(lambda it: it.out, born, jnp.asarray(out, jnp.float32))
 
 
 def test_sums_live_in_symlog_inside_the_network_and_averages_as_they_are(network):

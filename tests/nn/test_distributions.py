@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ursa.nn.distributions import kl, mix, mode, normalised_entropy, one_hot, symexp, symlog
+from worlds import quick
 
 logits_of = hnp.arrays(np.float32, (2, 4), elements=st.floats(-50, 50, width=32))
 
@@ -55,14 +56,26 @@ def test_samples_come_as_often_as_their_probability_says():
     np.testing.assert_allclose(drawn.mean(0), [[0.7, 0.2, 0.1]], atol=4 * np.sqrt(0.25 / count))
 
 
+@quick
+def slopes(logits):
+    """Of a weighted sample, and of the weighted probabilities."""
+    weight = jnp.arange(8.0).reshape(2, 4)
+    noise = jnp.array([[0.0, 1, 0, 0], [0, 0, 1, 0]])
+    sample = jax.grad(lambda x: (weight * one_hot(mix(x, 0.01), noise)).sum())
+    soft = jax.grad(lambda x: (weight * jnp.exp(mix(x, 0.01))).sum())
+    return sample(logits), soft(logits)
+
+
 @given(logits_of)
 def test_the_gradient_of_a_sample_is_that_of_the_probabilities(logits):
-    weight = jnp.arange(8.0).reshape(2, 4)
-    noise = jnp.asarray(np.roll(np.eye(2, 4, dtype=np.float32), 1))
-    logits = jnp.asarray(logits)
-    straight = jax.grad(lambda x: (weight * one_hot(mix(x, 0.01), noise)).sum())(logits)
-    soft = jax.grad(lambda x: (weight * jnp.exp(mix(x, 0.01))).sum())(logits)
-    np.testing.assert_allclose(straight, soft, rtol=1e-5, atol=1e-6)
+    sample, soft = slopes(logits)
+    np.testing.assert_allclose(sample, soft, rtol=1e-5, atol=1e-6)
+
+
+def test_a_sample_has_a_gradient_at_all():
+    sample, _ = slopes(jnp.zeros((2, 4)))
+    # d/dx of sum w p at uniform p = 1/4, less the mixed share: 0.99 / 4 (w - mean w)
+    np.testing.assert_allclose(sample[0], 0.2475 * np.array([-1.5, -0.5, 0.5, 1.5]), rtol=1e-5)
 
 
 def test_the_mode_is_the_likeliest_class_and_has_no_gradient():

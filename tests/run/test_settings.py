@@ -184,6 +184,15 @@ def test_a_damaged_file_is_refused_with_what_is_wrong(tmp_path, damage, said):
         settings.read(path)
 
 
+def test_an_agent_of_an_older_version_may_lack_newer_settings(tmp_path):
+    raw = asdict(tiny())
+    del raw["train"]["patience"]
+    (tmp_path / "config.json").write_text(json.dumps(raw))
+    assert settings.read(tmp_path / "config.json", whole=False) == tiny()
+    with pytest.raises(UserError, match=r"train\.patience is missing"):
+        settings.read(tmp_path / "config.json")
+
+
 def test_a_folder_without_settings_is_no_run(tmp_path):
     with pytest.raises(UserError, match=r"holds no run: there is no config\.json"):
         settings.read(tmp_path / "config.json")

@@ -16,7 +16,7 @@ from ursa.behavior import critic
 from ursa.config import Config
 from ursa.env.arena import Arena, arena
 from ursa.errors import UserError, unknown
-from ursa.run import folder, publish
+from ursa.run import folder, publish, settings
 from ursa.run.plan import Plan, plan
 from ursa.skill.feature import Feature, phi
 from ursa.skill.repertoire import Repertoire
@@ -51,7 +51,7 @@ class Agent:
         place = place / "agent" if (place / "agent").is_dir() else place
         if not (place / folder.CONFIG).exists():
             raise UserError(f"{run} holds no agent; give the folder of a run, once it has saved")
-        config = folder.config_of(place)
+        config = settings.read(place / folder.CONFIG, whole=False)
         seeds = sorted(
             int(found.name.removeprefix("seed_"))
             for found in place.glob("seed_*")

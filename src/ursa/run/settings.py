@@ -40,8 +40,11 @@ def configure(preset: str, changes: Raw) -> Config:
     return structured(raw, "these settings")
 
 
-def read(path: Path) -> Config:
-    """The config in a file that a run wrote; whatever is wrong with it is listed."""
+def read(path: Path, *, whole: bool = True) -> Config:
+    """The config in a file that a run wrote; whatever is wrong with it is listed.
+
+    `whole` False lets settings be missing that an older version did not have yet.
+    """
     try:
         raw = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -51,7 +54,7 @@ def read(path: Path) -> Config:
     except (ValueError, RecursionError, OSError) as error:
         raise UserError(f"{path} cannot be read: {error}; restore it from a copy") from error
     config = structured(raw, str(path))
-    missing = dict(flat(asdict(config))).keys() - dict(flat(raw)).keys()
+    missing = dict(flat(asdict(config))).keys() - dict(flat(raw)).keys() if whole else set()
     wrong = [f"{name} is missing" for name in sorted(missing)] + complaints(config)
     if wrong:
         raise UserError(
