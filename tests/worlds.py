@@ -134,14 +134,6 @@ def updating_seeds(name: str = "ursa"):
     return quick(jax.vmap(partial(learn, settings(name))))
 
 
-def unbiased(state: AgentState) -> AgentState:
-    """Critics that expect nothing: what is felt counts from the first update on."""
-    parts = [
-        eqx.tree_at(lambda it: it.out, net, 0 * net.out) for net in (state.critics, state.slow)
-    ]
-    return eqx.tree_at(lambda it: (it.critics, it.slow), state, parts)
-
-
 def devoted(state: AgentState) -> AgentState:
     """URSA with lambda_skill at 1 and lambda_safe at 0: the skill is all that counts."""
     bias = jnp.array([[40.0], [-40.0]])
@@ -167,7 +159,7 @@ def grown() -> AgentState:
 @cache
 def follower() -> tuple[AgentState, list[float]]:
     """URSA after 250 updates that only its skill mattered to, and the world model's losses."""
-    return schooled("ursa", devoted(unbiased(newborn())), 250)
+    return schooled("ursa", devoted(newborn()), 250)
 
 
 acting = quick(act.act)

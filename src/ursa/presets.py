@@ -3,7 +3,14 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from ursa.config import BehaviorConfig, Config, SkillConfig, TrainConfig, WorldConfig
+from ursa.config import (
+    BehaviorConfig,
+    Config,
+    OptimizerConfig,
+    SkillConfig,
+    TrainConfig,
+    WorldConfig,
+)
 from ursa.errors import unknown
 
 
@@ -16,24 +23,25 @@ def laptop() -> Config:
     """Two CPU cores, about ten minutes: the same code, smaller everything."""
     return Config(
         world=WorldConfig(
-            deter=96,
-            units=96,
-            stoch=12,
-            classes=12,
+            deter=64,
+            units=64,
+            stoch=8,
+            classes=8,
             prior_layers=1,
             encoder_layers=2,
-            encoder_units=96,
+            encoder_units=64,
             head_layers=2,
-            head_units=96,
+            head_units=64,
         ),
         behavior=BehaviorConfig(
-            horizon=10, layers=2, units=96, multiplier_layers=1, multiplier_units=64
+            horizon=8, layers=2, units=64, multiplier_layers=1, multiplier_units=64
         ),
+        optimizer=OptimizerConfig(learning_rate=3e-4),
         skill=SkillConfig(repertoire_size=1024, distinct_skills=64),
         train=TrainConfig(
             steps=160_000,
             prefill=4_096,
-            batch=16,
+            batch=8,
             length=16,
             replay_size=160_000,
             checkpoint_every=40_000,

@@ -11,7 +11,7 @@ from ursa.agent.learn import learn
 from ursa.agent.state import begin
 from ursa.baselines.daydreamer import daydreamer
 from ursa.presets import tiny
-from worlds import habit, newborn, schooled, settings, skills, slider, unbiased, view
+from worlds import habit, newborn, schooled, settings, skills, slider, view
 
 H, N = 2, 3
 METHOD = daydreamer(tiny().behavior, 0.0)
@@ -59,6 +59,6 @@ def test_without_safety_it_has_no_multipliers_and_still_learns():
 
 def test_it_learns_to_push_towards_the_reward():
     """The slider pays x0, which the first action pushes."""
-    state, _ = schooled("daydreamer", unbiased(newborn("daydreamer")), 60)
+    state, _ = schooled("daydreamer", newborn("daydreamer"), 60)
     assert (state.updates, state.dropped) == (60, 0)
     assert habit(newborn("daydreamer"))[0] < 0.4 < 0.6 < habit(state)[0]

@@ -35,9 +35,13 @@ def critics(
     flat: int,
     skill_size: int,
 ) -> Towers:
-    """Fresh networks, one tower a signal."""
+    """Fresh networks, one tower a signal.
+
+    They begin by saying zero: one step adds (1 - gamma) of a signal to an average, which the
+    noise of a random output layer would drown for hundreds of updates.
+    """
     widths = tuple(signal.width for signal in signals)
-    return towers(rng, flat, widths, config.units, config.layers, side=skill_size)
+    return towers(rng, flat, widths, config.units, config.layers, side=skill_size, scale=0.0)
 
 
 def values(
