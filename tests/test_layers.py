@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "ursa"
 
 # A room may import itself and the floors below it, never a neighbour on its own floor.
 FLOORS = (
-    {"errors"},
+    {"errors", "machine"},
     {"types", "config", "durable"},
     {"presets"},
     {"nn", "replay", "robot", "checkpoint", "segments", "journal"},

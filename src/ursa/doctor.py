@@ -16,6 +16,7 @@ from typing import Literal
 
 import ursa
 from ursa.errors import install
+from ursa.machine import host_memory as memory
 
 Status = Literal["ok", "warn", "fail"]
 GIGABYTE = 1e9
@@ -225,18 +226,6 @@ def check_cores() -> Check:
     """Processor cores this process may use."""
     mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return Check("cores", "ok", str(mine))
-
-
-def memory(table: Path = Path("/proc/meminfo")) -> float | None:
-    """Bytes of memory still available, or all there is where only that is known, or None."""
-    if table.exists():
-        rows = dict(line.split(":", 1) for line in table.read_text().splitlines() if ":" in line)
-        if "MemAvailable" in rows:
-            return float(rows["MemAvailable"].split()[0]) * 1024
-    try:
-        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, ValueError, OSError):  # no sysconf, or not these names
-        return None
 
 
 def check_memory(available: Callable[[], float | None] = memory) -> Check:

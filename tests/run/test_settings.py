@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 from ursa.config import Config, complaints
 from ursa.errors import UserError
 from ursa.presets import PRESETS, tiny
+from ursa.robot import registry as robots
 from ursa.run import preflight, settings
-from ursa.run.plan import METHODS
+from ursa.run.plan import method_of
+from ursa.task import registry as tasks
+from ursa.types import Sizes
 
 
 def names(section=None, path=""):
@@ -96,7 +99,12 @@ def test_a_task_that_the_robot_cannot_do_is_refused():
 
 
 def test_preflight_knows_the_methods_there_are():
-    assert set(preflight.METHODS) == set(METHODS)
+    sizes, task = (
+        Sizes(observation=7, action=2, posture=2),
+        tasks.task("point", robots.robot("point")),
+    )
+    for name in preflight.METHODS:
+        assert method_of(replace(tiny(), method=name), task, sizes).name == name
 
 
 def test_the_replay_of_a_thousand_a1_steps_takes_as_many_bytes_as_its_rows():

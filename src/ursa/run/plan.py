@@ -16,8 +16,6 @@ from ursa.run.corridor import Law, law
 from ursa.task.task import Task
 from ursa.types import Sizes
 
-METHODS = ("ursa", "daydreamer", "dominic")
-
 
 @dataclass(frozen=True)
 class Plan:

@@ -1,12 +1,11 @@
 """Preflight: whatever would stop a run is found before anything starts or is written. No JAX."""
 
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import TypeVar
 
 from ursa.config import Config, complaints
 from ursa.errors import UserError, unknown
+from ursa.machine import host_memory as host_memory  # what a run may take
 from ursa.robot import registry as robots
 from ursa.robot.observation import Layout
 from ursa.robot.registry import ENGINES
@@ -66,15 +65,3 @@ def check_memory(config: Config, sizes: Sizes, free: float | None) -> None:
             f" steps takes {wanted / 1e9:.2f} GB, but {free / 1e9:.2f} GB of memory are free: "
             "lower --train.replay-size or --seeds, or close other programs"
         )
-
-
-def host_memory(table: Path = Path("/proc/meminfo")) -> float | None:
-    """Bytes that can still be had, or all there is where only that is known, or None."""
-    if table.exists():
-        rows = dict(line.split(":", 1) for line in table.read_text().splitlines() if ":" in line)
-        if "MemAvailable" in rows:
-            return float(rows["MemAvailable"].split()[0]) * 1024
-    try:
-        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, ValueError, OSError):  # no sysconf, or not these names
-        return None
