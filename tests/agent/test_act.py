@@ -13,7 +13,7 @@ from ursa.agent.state import begin, policy
 from ursa.world.model import observe
 from worlds import LENGTH, SEQUENCES, acting, grown, quick, settings, skills, slider
 
-SAMPLE, MODE = jnp.ones(()), jnp.zeros(())
+SAMPLE, CALM = jnp.ones(()), jnp.zeros(())
 Z = skills(count=SEQUENCES).z
 NEVER = jnp.zeros(SEQUENCES, bool)
 
@@ -38,25 +38,26 @@ def test_it_begins_at_the_learnt_start_without_an_action(pi):
     np.testing.assert_array_equal(carry.latent.flat(), start.flat())
 
 
-def test_the_mode_is_the_mean_of_the_policy_where_the_robot_now_believes_to_be(pi):
+def test_without_noise_it_does_what_samples_do_on_average_where_it_now_believes_to_be(pi):
     seen, key = slider().observation[:, 0], jax.random.key(0)
-    carry, action = acting(pi, some_carry(pi, 0), seen, NEVER, Z, MODE, key)
-    mean, _ = pi.actor(carry.latent.flat(), pi.actor.skill_part(Z))
-    np.testing.assert_allclose(action, mean, rtol=1e-4, atol=1e-5)
+    carry, action = acting(pi, some_carry(pi, 0), seen, NEVER, Z, CALM, key)
+    mean, std = pi.actor(carry.latent.flat(), pi.actor.skill_part(Z))
+    drawn = np.random.default_rng(0).normal(mean, std, (200_000, *mean.shape))
+    np.testing.assert_allclose(action, np.clip(drawn, -1, 1).mean(0), atol=0.01)
     np.testing.assert_array_equal(carry.action, action)
-    _, again = acting(pi, some_carry(pi, 0), seen, NEVER, Z, MODE, key)
+    _, again = acting(pi, some_carry(pi, 0), seen, NEVER, Z, CALM, key)
     np.testing.assert_array_equal(action, again)
 
 
-def test_exploring_spreads_around_the_mode_by_the_policy_s_deviation(pi):
+def test_exploring_spreads_around_the_mean_by_the_policy_s_deviation(pi):
     seen, key, carry = slider().observation[:, 0], jax.random.key(0), some_carry(pi, 0)
-    after, mode = acting(pi, carry, seen, NEVER, Z, MODE, key)
-    _, std = pi.actor(after.latent.flat(), pi.actor.skill_part(Z))
+    after, calm = acting(pi, carry, seen, NEVER, Z, CALM, key)
+    mean, std = pi.actor(after.latent.flat(), pi.actor.skill_part(Z))
     moved, action = acting(pi, carry, seen, NEVER, Z, SAMPLE, key)
     np.testing.assert_array_equal(moved.latent.flat(), after.latent.flat())
-    noise = jax.random.normal(jax.random.split(key)[1], mode.shape)
-    np.testing.assert_allclose(action, np.clip(mode + std * noise, -1, 1), rtol=1e-4, atol=1e-5)
-    assert (action != mode).any()
+    noise = jax.random.normal(jax.random.split(key)[1], mean.shape)
+    np.testing.assert_allclose(action, np.clip(mean + std * noise, -1, 1), rtol=1e-4, atol=1e-5)
+    assert (action != calm).any()
 
 
 def test_actions_stay_in_bounds_and_meet_them(pi):
@@ -71,7 +72,7 @@ def test_actions_stay_in_bounds_and_meet_them(pi):
 def test_a_start_forgets_what_the_robot_remembered(pi):
     seen, key = slider().observation[:, 0], jax.random.key(0)
     first = jnp.array([True, False, True, False])
-    one, two = (acting(pi, some_carry(pi, s), seen, first, Z, MODE, key) for s in (1, 2))
+    one, two = (acting(pi, some_carry(pi, s), seen, first, Z, CALM, key) for s in (1, 2))
     for a, b in zip(*map(jax.tree.leaves, (one, two)), strict=True):
         np.testing.assert_array_equal(a[::2], b[::2])
     assert (one[0].latent.deter[1::2] != two[0].latent.deter[1::2]).all()

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ursa.behavior.actor import actor, clipped
+from ursa.behavior.actor import actor, clipped, expected
 from ursa.presets import tiny
 
 N, F, D, A = 6, 5, 2, 3
@@ -72,3 +72,18 @@ def test_an_action_is_clipped_as_the_body_does_with_the_gradient_of_the_unclippe
     action = jnp.array([[-3.0, 0.5, 1.5]])
     np.testing.assert_allclose(clipped(action), [[-1, 0.5, 1]], rtol=1e-6)
     np.testing.assert_array_equal(jax.grad(lambda a: clipped(a).sum())(action), np.ones((1, 3)))
+
+
+def test_without_noise_it_does_what_its_samples_do_on_average():
+    """Far inside, that is the mean. At the bound half is clipped: 1 - std / sqrt(2 pi)."""
+    mean = jnp.array([0.0, 0.3, 1.0, -1.0])
+    std = jnp.array([0.1, 0.1, 0.2, 0.2])
+    wanted = [0, 0.3, 1 - 0.2 * 0.3989423, 0.2 * 0.3989423 - 1]
+    np.testing.assert_allclose(expected(mean, std), wanted, atol=1e-6)
+
+
+def test_a_wide_policy_that_wants_the_bound_gets_little_of_it():
+    """N(1, 1) clipped to [-1, 1]: 0.4772 within, half at 1, 0.0228 at -1, a little left of 1."""
+    # 1 * 0.4772499 + 1 * (0.0539910 - 0.3989423) + 0.5 - 0.0227501
+    found = expected(jnp.ones(1), jnp.ones(1))
+    np.testing.assert_allclose(found, [0.6095485], atol=1e-6)

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from ursa.nn.distributions import kl, mix, mode, normalised_entropy, one_hot, symexp, symlog
+from ursa.nn.distributions import kl, mix, mode, normalised_entropy, symexp, symlog
+from ursa.nn.fused import one_hot_sample
 from worlds import quick
 
 logits_of = hnp.arrays(np.float32, (2, 4), elements=st.floats(-50, 50, width=32))
@@ -43,16 +44,15 @@ def test_mixing_works_in_float32_whatever_comes_in():
 
 
 def test_a_sample_is_one_hot_and_follows_the_noise():
-    log_p = mix(jnp.zeros((2, 3)), 0.01)
     noise = jnp.array([[0.0, 5, 0], [0, 0, 5]])
-    np.testing.assert_allclose(one_hot(log_p, noise), [[0, 1, 0], [0, 0, 1]], atol=1e-6)
+    np.testing.assert_allclose(one_hot_sample(jnp.zeros((2, 3)), noise, 0.01), [[0, 1, 0], [0, 0, 1]], atol=1e-6)
 
 
 def test_samples_come_as_often_as_their_probability_says():
     log_p = jnp.log(jnp.array([[0.7, 0.2, 0.1]]))
     count = 20_000
     noise = jax.random.gumbel(jax.random.key(0), (count, 1, 3))
-    drawn = one_hot(jnp.broadcast_to(log_p, noise.shape), noise)
+    drawn = one_hot_sample(jnp.broadcast_to(log_p, noise.shape), noise, 0.0)
     np.testing.assert_allclose(drawn.mean(0), [[0.7, 0.2, 0.1]], atol=4 * np.sqrt(0.25 / count))
 
 
@@ -61,7 +61,7 @@ def slopes(logits):
     """Of a weighted sample, and of the weighted probabilities."""
     weight = jnp.arange(8.0).reshape(2, 4)
     noise = jnp.array([[0.0, 1, 0, 0], [0, 0, 1, 0]])
-    sample = jax.grad(lambda x: (weight * one_hot(mix(x, 0.01), noise)).sum())
+    sample = jax.grad(lambda x: (weight * one_hot_sample(x, noise, 0.01)).sum())
     soft = jax.grad(lambda x: (weight * jnp.exp(mix(x, 0.01))).sum())
     return sample(logits), soft(logits)
 

@@ -13,7 +13,7 @@ from ursa.world.rssm import Latent
 from worlds import LENGTH, SEQUENCES, newborn, quick, slider
 
 ROWS = 6
-observe_step = quick(lambda rssm, *args: rssm.observe(*args))
+observe_step = quick(lambda rssm, *args: rssm.observe(*args, rssm.initial(ROWS)))
 imagine_step = quick(lambda rssm, *args: rssm.imagine(*args))
 lived = quick(lambda model, batch, key: observe(model, batch, key, jnp.float32, 1))
 
@@ -79,8 +79,8 @@ def test_a_start_forgets_the_past_and_other_robots_do_not(rssm):
 
 def test_prior_and_posterior_are_probabilities_none_below_a_hundredth_of_uniform(rssm):
     deter = anywhere(rssm, 0).deter
-    for log_p in (rssm.prior_of(100 * deter), rssm.posterior_of(deter, 100 * noise(0, ROWS, 16))):
-        p = np.exp(log_p)
+    for logits in (rssm.prior_of(100 * deter), rssm.posterior_of(deter, 100 * noise(0, ROWS, 16))):
+        p = np.exp(rssm.chances(logits))
         assert p.shape == (ROWS, 4, 4)
         np.testing.assert_allclose(p.sum(-1), 1, rtol=1e-5)
         assert p.min() >= 0.0025 * (1 - 1e-5)

@@ -53,7 +53,9 @@ def learn(
         ),
     )
     metrics = world_metrics | actor_metrics | critic_metrics | multiplier_metrics
-    sound = optimizer.finite(new, metrics)
+    # Slow copies and moments are not looked at: what is wrong with them shows in the networks.
+    networks = (new.world, new.actor, new.critics, new.multipliers)
+    sound = optimizer.finite(metrics, new.scales, new.entropy_weight, new.memory, networks)
     kept = eqx.tree_at(lambda s: s.dropped, state, state.dropped + 1)
     state = jax.tree.map(lambda fresh, old: jnp.where(sound, fresh, old), new, kept)
     return state, metrics | {"learn/dropped": (~sound).astype(jnp.float32)}

@@ -4,6 +4,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.stats.norm import cdf as norm_cdf
+from jax.scipy.stats.norm import pdf as norm_pdf
 from jaxtyping import Array, Float
 
 from ursa.config import BehaviorConfig
@@ -31,15 +33,33 @@ class Actor(eqx.Module):
     ) -> tuple[Float[Array, "N A"], Float[Array, "N A"]]:
         """Mean in (-1, 1) and standard deviation of the action, float32."""
         x = flat @ self.flat_in.astype(flat.dtype) + skill_part
-        x = run(self.hidden, jax.nn.elu(self.norm(x)))
-        mean = jnp.tanh(self.mean(x).astype(jnp.float32))
-        width = jax.nn.sigmoid(self.std(x).astype(jnp.float32))
-        return mean, self.min_std + (self.max_std - self.min_std) * width
+        x = run(self.hidden, self.norm.elu(x))
+        mean, width = beside(self.mean, self.std, x)
+        std = self.min_std + (self.max_std - self.min_std) * jax.nn.sigmoid(width)
+        return jnp.tanh(mean), std
+
+
+def beside(one: Linear, two: Linear, x: Float[Array, "*b I"]) -> tuple[Array, Array]:
+    """Two layers of one width that read the same, as one product; float32."""
+    both = jax.tree.map(lambda a, b: jnp.concatenate([a, b], -1), one, two)
+    first, second = jnp.split(both(x).astype(jnp.float32), 2, -1)
+    return first, second
 
 
 def clipped(action: Float[Array, "*b A"]) -> Float[Array, "*b A"]:
     """Into [-1, 1], as the body does, with the gradient of the unclipped action."""
     return action + jax.lax.stop_gradient(jnp.clip(action, -1, 1) - action)
+
+
+def expected(mean: Float[Array, "*b A"], std: Float[Array, "*b A"]) -> Float[Array, "*b A"]:
+    """Mean of the clipped Gaussian: what sampled actions do on average, without their noise.
+
+    Near a bound this is not the mode: half of what is sampled around 1 is clipped.
+    """
+    low, high = (-1 - mean) / std, (1 - mean) / std
+    below, within = norm_cdf(low), norm_cdf(high) - norm_cdf(low)
+    above = norm_cdf(-high)
+    return mean * within + std * (norm_pdf(low) - norm_pdf(high)) + above - below
 
 
 def actor(

@@ -55,7 +55,7 @@ _act = jax.jit(acting.act)
 def rollout(
     arena: Arena, policy: Policy, z: Float[Array, "m D"], *, explore: bool = False, seed: int = 0
 ) -> Rollouts:
-    """Each robot of the arena follows its row of z; by default with the mode of the policy."""
+    """Each robot of the arena follows its row of z; by default without the policy's noise."""
     skills, amount = jnp.asarray(z, jnp.float32), jnp.asarray(float(explore))
     carry, key = _begin(policy, arena.count), jax.random.key(seed)
 

@@ -1,4 +1,4 @@
-"""Symlog, one-hot categoricals with straight-through gradients, the actor's Gaussian."""
+"""Symlog, categoricals, the actor's Gaussian."""
 
 import jax
 import jax.numpy as jnp
@@ -19,15 +19,6 @@ def mix(logits: Float[Array, "*b S C"], unimix: float) -> Float[Array, "*b S C"]
     """Log-probabilities with a share `unimix` of the uniform mixed in."""
     probabilities = jax.nn.softmax(logits.astype(jnp.float32), -1)
     return jnp.log((1 - unimix) * probabilities + unimix / logits.shape[-1])
-
-
-def one_hot(
-    log_p: Float[Array, "*b S C"], gumbel: Float[Array, "*b S C"]
-) -> Float[Array, "*b S C"]:
-    """A sample; its gradient is that of the probabilities (straight-through)."""
-    hard = jax.nn.one_hot(jnp.argmax(log_p + gumbel, -1), log_p.shape[-1], dtype=log_p.dtype)
-    soft = jnp.exp(log_p)
-    return jax.lax.stop_gradient(hard - soft) + soft
 
 
 def mode(log_p: Float[Array, "*b S C"]) -> Float[Array, "*b S C"]:

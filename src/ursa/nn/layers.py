@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-EPSILON = 1e-3  # of the norm
+from ursa.nn.fused import norm_elu, spread, standardised
+
 OUTPUT_SCALE = 0.1  # variance scale of output layers
 
 
@@ -39,19 +40,12 @@ class Norm(eqx.Module):
     offset: Float[Array, "*k O"]
 
     def __call__(self, x: Float[Array, "*b O"]) -> Float[Array, "*b O"]:
-        wide = x.astype(jnp.float32)
-        mean = wide.mean(-1, keepdims=True)
-        wide = wide - mean
-        wide = wide * jax.lax.rsqrt((wide * wide).mean(-1, keepdims=True) + EPSILON)
-        scale, offset = (self._spread(p, x.ndim) for p in (self.scale, self.offset))
-        return (wide * scale + offset).astype(x.dtype)
+        hat, _ = standardised(x)
+        return (hat * spread(self.scale, x.ndim) + spread(self.offset, x.ndim)).astype(x.dtype)
 
-    @staticmethod
-    def _spread(p: Array, rank: int) -> Array:
-        """Tower axis first, feature axis last, ones between."""
-        if p.ndim == 1:
-            return p.reshape((1,) * (rank - 1) + p.shape)
-        return p.reshape(p.shape[:1] + (1,) * (rank - 2) + p.shape[1:])
+    def elu(self, x: Float[Array, "*b O"]) -> Float[Array, "*b O"]:
+        """The norm, then ELU."""
+        return norm_elu(x, self.scale, self.offset)
 
 
 class Hidden(eqx.Module):
@@ -61,7 +55,7 @@ class Hidden(eqx.Module):
     norm: Norm
 
     def __call__(self, x: Float[Array, "*b I"]) -> Float[Array, "*b O"]:
-        return jax.nn.elu(self.norm(x @ self.weight.astype(x.dtype)))
+        return self.norm.elu(x @ self.weight.astype(x.dtype))
 
 
 class Towers(eqx.Module):
@@ -87,9 +81,9 @@ class Towers(eqx.Module):
             part = jnp.einsum("nd,kdo->kno", side.astype(x.dtype), self.side_in.astype(x.dtype))
             shape = (y.shape[0], y.shape[1] // part.shape[1], *part.shape[1:])
             y = (y.reshape(shape) + part[:, None]).reshape(y.shape)
-        y = jax.nn.elu(self.norms[0](y))
+        y = self.norms[0].elu(y)
         for weight, norm in zip(self.weights[1:], self.norms[1:], strict=True):
-            y = jax.nn.elu(norm(jnp.einsum("kni,kio->kno", y, weight.astype(x.dtype))))
+            y = norm.elu(jnp.einsum("kni,kio->kno", y, weight.astype(x.dtype)))
         z = jnp.einsum("kni,kiw->knw", y, self.out.astype(x.dtype)).astype(jnp.float32)
         z = z + jnp.broadcast_to(self.bias[:, None, :], z.shape)
         return z.reshape(z.shape[:1] + x.shape[:-1] + z.shape[-1:])

@@ -58,16 +58,17 @@ def observe(
     embed = model.rssm.embed_part(flat)
     action = model.rssm.action_part(batch.action.astype(dtype))
     first = batch.first.at[:, 0].set(True)  # nothing is known before a sequence
-    latent = model.rssm.initial(first.shape[0], dtype=dtype)
-    noise = jax.random.gumbel(key, (*first.shape[::-1], *latent.stoch.shape[1:]))
+    start = model.rssm.initial(first.shape[0], dtype=dtype)
+    noise = jax.random.gumbel(key, (*first.shape[::-1], *start.stoch.shape[1:]))
 
     def step(latent: Latent, now: tuple) -> tuple[Latent, tuple[Latent, Array]]:
-        latent, log_p = model.rssm.observe(latent, *now)
-        return latent, (latent, log_p)
+        latent, logits = model.rssm.observe(latent, *now, start)
+        return latent, (latent, logits)
 
     now = tuple(jnp.moveaxis(x, 1, 0) for x in (action, embed, first))
-    _, (latents, log_p) = jax.lax.scan(step, latent, (*now, noise), unroll=unroll)
-    return jax.tree.map(lambda x: jnp.moveaxis(x, 0, 1), (latents, log_p))
+    _, stacked = jax.lax.scan(step, start, (*now, noise), unroll=unroll)
+    latents, logits = jax.tree.map(lambda x: jnp.moveaxis(x, 0, 1), stacked)
+    return latents, model.rssm.chances(logits)
 
 
 def loss(
@@ -81,7 +82,7 @@ def loss(
 ) -> tuple[Float[Array, ""], tuple[Latent, Float[Array, ""], dict[str, Array]]]:
     """Loss, then (posterior latents, new KL scale, metrics)."""
     latents, posterior = observe(model, batch, key, dtype, unroll)
-    prior = model.rssm.prior_of(latents.deter)
+    prior = model.rssm.chances(model.rssm.prior_of(latents.deter))
     stop = jax.lax.stop_gradient
     trains_prior = kl(stop(posterior), prior).mean()
     trains_posterior = kl(posterior, stop(prior)).mean()

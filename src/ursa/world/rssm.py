@@ -16,7 +16,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ursa.config import WorldConfig
-from ursa.nn.distributions import mix, mode, one_hot
+from ursa.nn.distributions import mix, mode
+from ursa.nn.fused import one_hot_sample
 from ursa.nn.layers import Hidden, Linear, Norm, draw, hidden, linear, norm, run, stack
 
 
@@ -64,7 +65,7 @@ class Rssm(eqx.Module):
         deter = latent.deter
         stoch = latent.stoch.reshape(*deter.shape[:-1], -1)
         x = stoch @ self.stoch_in.astype(deter.dtype) + action_part
-        x = jax.nn.elu(self.input_norm(x))
+        x = self.input_norm.elu(x)
         gates = self.gru_norm(self.gru(jnp.concatenate([deter, x], -1)))
         reset, candidate, update = jnp.split(gates, 3, -1)
         candidate = jnp.tanh(jax.nn.sigmoid(reset) * candidate)
@@ -75,29 +76,32 @@ class Rssm(eqx.Module):
         return action @ self.action_in.astype(action.dtype)
 
     def prior_of(self, deter: Float[Array, "*b D"]) -> Float[Array, "*b S C"]:
-        """Log-probabilities before seeing the observation."""
-        return self._categorical(self.prior_out(run(self.prior, deter)))
+        """Logits before seeing the observation."""
+        return self._classes(self.prior_out(run(self.prior, deter)))
 
     def posterior_of(
         self, deter: Float[Array, "*b D"], embed_part: Float[Array, "*b U"]
     ) -> Float[Array, "*b S C"]:
-        """Log-probabilities after seeing it."""
+        """Logits after seeing it."""
         x = deter @ self.deter_in.astype(deter.dtype) + embed_part
-        return self._categorical(self.post_out(jax.nn.elu(self.post_norm(x))))
+        return self._classes(self.post_out(self.post_norm.elu(x)))
+
+    def chances(self, logits: Float[Array, "*b S C"]) -> Float[Array, "*b S C"]:
+        """Log-probabilities, a little of the uniform mixed in."""
+        return mix(logits, self.unimix)
 
     def embed_part(self, embed: Float[Array, "*b E"]) -> Float[Array, "*b U"]:
         return embed @ self.embed_in.astype(embed.dtype)
 
-    def _categorical(self, flat: Float[Array, "*b SC"]) -> Float[Array, "*b S C"]:
-        return mix(flat.reshape(*flat.shape[:-1], -1, self.classes), self.unimix)
+    def _classes(self, flat: Float[Array, "*b SC"]) -> Float[Array, "*b S C"]:
+        return flat.reshape(*flat.shape[:-1], -1, self.classes)
 
     def imagine(
         self, latent: Latent, action: Float[Array, "*b A"], gumbel: Float[Array, "*b S C"]
     ) -> Latent:
         """One step without an observation."""
         deter = self.recur(latent, self.action_part(action))
-        stoch = one_hot(self.prior_of(deter), gumbel).astype(deter.dtype)
-        return Latent(deter, stoch)
+        return Latent(deter, one_hot_sample(self.prior_of(deter), gumbel, self.unimix))
 
     def observe(
         self,
@@ -106,15 +110,18 @@ class Rssm(eqx.Module):
         embed_part: Float[Array, "*b U"],
         first: Bool[Array, "*b"],
         gumbel: Float[Array, "*b S C"],
+        start: Latent,
     ) -> tuple[Latent, Float[Array, "*b S C"]]:
-        """One step with an observation; where `first`, the past is forgotten."""
-        start = self.initial(*first.shape, dtype=latent.deter.dtype)
+        """One step with an observation, and the posterior's logits.
+
+        Where `first`, the past is forgotten: `start` is what `initial` says.
+        """
         deter = jnp.where(first[..., None], start.deter, latent.deter)
         stoch = jnp.where(first[..., None, None], start.stoch, latent.stoch)
         action_part = jnp.where(first[..., None], 0, action_part)
         deter = self.recur(Latent(deter, stoch), action_part)
-        log_p = self.posterior_of(deter, embed_part)
-        return Latent(deter, one_hot(log_p, gumbel).astype(deter.dtype)), log_p
+        logits = self.posterior_of(deter, embed_part)
+        return Latent(deter, one_hot_sample(logits, gumbel, self.unimix)), logits
 
 
 def rssm(rng: np.random.Generator, config: WorldConfig, action_size: int) -> Rssm:
