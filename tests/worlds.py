@@ -163,18 +163,19 @@ def follower() -> tuple[AgentState, list[float]]:
 
 
 acting = quick(act.act)
+leaning = quick(lambda pi, latent, z: pi.actor(latent.flat(), pi.actor.skill_part(z))[0])
 
 
 def habit(state: AgentState, *z: float) -> np.ndarray:
-    """Mean mode action of a learner that is told z while it watches the slider."""
+    """Mean of the policy of a learner that is told z while it watches the slider."""
     pi, batch = policy(state), slider(seed=99)
     carry, actions = act.begin(pi, SEQUENCES), []
     told = jnp.tile(jnp.asarray(z, jnp.float32), (SEQUENCES, 1))
     for t in range(LENGTH):
         carry = eqx.tree_at(lambda it: it.action, carry, batch.action[:, t])
         seen = batch.observation[:, t], batch.first[:, t]
-        carry, action = acting(pi, carry, *seen, told, jnp.zeros(()), jax.random.key(t))
-        actions.append(action)
+        carry, _ = acting(pi, carry, *seen, told, jnp.zeros(()), jax.random.key(t))
+        actions.append(leaning(pi, carry.latent, told))
     return np.mean(actions, (0, 1))
 
 

@@ -33,6 +33,7 @@ class BehaviorConfig:
 
     horizon: int = 15  # H
     discount: float = 0.995  # gamma
+    constraint_discount: float = 0.0  # gamma of psi and C where it is not the same; 0: it is
     return_lambda: float = 0.95  # lambda of the returns
     slow_rate: float = 0.02  # tau
     layers: int = 4
@@ -192,6 +193,10 @@ def complaints(config: Config) -> list[str]:
         value = getattr(skill, name)
         want(value in allowed, f"skill.{name} = {value!r}: want one of {', '.join(allowed)}")
     want(0 < behavior.discount < 1, f"behavior.discount = {behavior.discount}: want 0 < . < 1")
+    want(
+        0 <= behavior.constraint_discount < 1,
+        f"behavior.constraint_discount = {behavior.constraint_discount}: want 0 <= . < 1",
+    )
     want(behavior.margin > 0, f"behavior.margin = {behavior.margin}: want > 0")
     want(0 < behavior.slow_rate <= 1, f"behavior.slow_rate = {behavior.slow_rate}: want 0 < . <= 1")
     want(

@@ -150,12 +150,8 @@ def test_without_safety_there_is_no_such_multiplier_and_cost_does_not_count():
 
 
 def test_critics_average_features_and_cost_and_only_reward_is_scaled():
-    kinds = {s.name: (s.width, s.averaged, s.scaled) for s in METHOD.signals}
-    assert kinds == {
-        "value": (1, True, True),
-        "psi": (2, True, False),
-        "cost": (1, True, False),
-    }
+    kinds = {s.name: (s.width, s.scaled) for s in METHOD.signals}
+    assert kinds == {"value": (1, True), "psi": (2, False), "cost": (1, False)}
     posture = jnp.arange(18.0).reshape(H, N, 3)
     dream = Dream(
         std=jnp.ones((H, N, 1)),

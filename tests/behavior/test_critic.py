@@ -1,4 +1,4 @@
-"""One critic for sums and averages: units, fixed points, and that it gets there."""
+"""One critic for whatever is averaged: units, fixed points, and that it gets there."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from ursa.nn.statistics import follow
 from ursa.presets import tiny
 from worlds import quick
 
-SIGNALS = (Signal("value", 1), Signal("psi", 2, averaged=True), Signal("cost", 1, averaged=True))
+SIGNALS = (Signal("value", 1), Signal("psi", 2), Signal("cost", 1, discount=0.5))
 FELT = {"value": [3.0], "psi": [1.0, -2.0], "cost": [-0.3]}  # at every step, for ever
 H, N, F, D = 4, 6, 5, 2
 CONFIG = replace(tiny().behavior, discount=0.9, slow_rate=0.1)
@@ -52,22 +52,21 @@ def network():
     return eqx.tree_at(lambda it: it.out, born, jnp.asarray(out, jnp.float32))
 
 
-def test_sums_live_in_symlog_inside_the_network_and_averages_as_they_are(network):
+def test_each_critic_reads_its_own_tower(network):
     out, found = quick(type(network).__call__)(network, *place()), valued(network, *place())
     assert {name: value.shape for name, value in found.items()} == {
         "value": (H + 1, N, 1),
         "psi": (H + 1, N, 2),
         "cost": (H + 1, N, 1),
     }
-    inside = np.asarray(out[0, ..., :1])
-    np.testing.assert_allclose(found["value"], np.sign(inside) * np.expm1(abs(inside)), rtol=1e-5)
+    np.testing.assert_array_equal(found["value"], out[0, ..., :1])
     np.testing.assert_array_equal(found["psi"], out[1, ..., :2])
     np.testing.assert_array_equal(found["cost"], out[2, ..., :1])
 
 
 def test_values_at_the_fixed_point_of_a_constant_are_their_own_returns():
-    """Sum: 3 / (1 - 0.9) = 30. Averages: the signal itself."""
-    rest = constant(H + 1, value=[30.0], psi=FELT["psi"], cost=FELT["cost"])
+    """The average of a constant is the constant, whatever the discount."""
+    rest = constant(H + 1, **FELT)
     found = returned(constant(H, **FELT), rest)
     for name, value in rest.items():
         np.testing.assert_allclose(found[name], value[:H], rtol=1e-5)
@@ -76,14 +75,16 @@ def test_values_at_the_fixed_point_of_a_constant_are_their_own_returns():
 def test_below_the_fixed_point_returns_are_nearer_to_it():
     low = constant(H + 1, value=[0.0], psi=[0.0, 0.0], cost=[0.0])
     found = returned(constant(H, **FELT), low)
-    assert ((found["value"] > 0) & (found["value"] < 30)).all()
+    assert ((found["value"] > 0) & (found["value"] < 3)).all()
     assert (found["value"][0] > found["value"][-1]).all()  # more steps were felt
     np.testing.assert_allclose(found["psi"][-1], np.broadcast_to([0.1, -0.2], (N, 2)), rtol=1e-5)
+    # one step at its own discount of a half: half of what was felt
+    np.testing.assert_allclose(found["cost"][-1], np.full((N, 1), -0.15), rtol=1e-5)
 
 
 def test_a_silent_network_is_wrong_by_its_targets_in_its_own_units(network):
     silent = jax.tree.map(np.zeros_like, network)
-    targets = constant(H, value=[np.e - 1], psi=[3.0, 4.0], cost=[-2.0])
+    targets = constant(H, value=[1.0], psi=[3.0, 4.0], cost=[-2.0])
     weight = jnp.array([1.0, 0.5, 0.0, 0.0])
     total, metrics = losing(silent, *place(H), targets, weight)
     share = 1.5 / 4
@@ -94,7 +95,7 @@ def test_a_silent_network_is_wrong_by_its_targets_in_its_own_units(network):
 
 
 def test_critics_do_not_learn_from_each_other(network):
-    targets = constant(H, value=[30.0], psi=FELT["psi"], cost=FELT["cost"])
+    targets = constant(H, **FELT)
     other = targets | {"psi": 5 * targets["psi"]}
     grads = [gradient(network, *place(H), it, jnp.ones(H))[0] for it in (targets, other)]
     for a, b in zip(*map(jax.tree.leaves, grads), strict=True):
@@ -103,7 +104,7 @@ def test_critics_do_not_learn_from_each_other(network):
 
 
 def test_critics_of_a_constant_world_converge_to_its_known_values(network):
-    """V = 3 / (1 - gamma) = 30, psi = (1, -2) and C = -0.3 in every state, from returns alone."""
+    """V = 3, psi = (1, -2) and C = -0.3 in every state, from returns alone."""
     config = OptimizerConfig(learning_rate=1e-2, weight_decay=0.0)
     felt, (flat, z) = constant(H, **FELT), place()
     flat = flat.at[-1].set(flat[0])  # the world goes round: no state is left unvisited
@@ -121,6 +122,6 @@ def test_critics_of_a_constant_world_converge_to_its_known_values(network):
         return jax.lax.scan(update, start, None, 600)[0][0]
 
     found = valued(learn(network), flat, z)
-    np.testing.assert_allclose(found["value"], np.full((H + 1, N, 1), 30), rtol=0.05)
+    np.testing.assert_allclose(found["value"], np.full((H + 1, N, 1), 3), rtol=0.05)
     np.testing.assert_allclose(found["psi"], np.broadcast_to([1, -2], (H + 1, N, 2)), atol=0.05)
     np.testing.assert_allclose(found["cost"], np.full((H + 1, N, 1), -0.3), atol=0.02)

@@ -45,7 +45,9 @@ def test_mixing_works_in_float32_whatever_comes_in():
 
 def test_a_sample_is_one_hot_and_follows_the_noise():
     noise = jnp.array([[0.0, 5, 0], [0, 0, 5]])
-    np.testing.assert_allclose(one_hot_sample(jnp.zeros((2, 3)), noise, 0.01), [[0, 1, 0], [0, 0, 1]], atol=1e-6)
+    np.testing.assert_allclose(
+        one_hot_sample(jnp.zeros((2, 3)), noise, 0.01), [[0, 1, 0], [0, 0, 1]], atol=1e-6
+    )
 
 
 def test_samples_come_as_often_as_their_probability_says():

@@ -1,5 +1,6 @@
 """Each ablation flag does to point robots what it is there for, and nothing else does it."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -97,9 +98,9 @@ def test_instants_keep_speeds_that_a_window_knows_nobody_holds():
     assert top == pytest.approx(0.8483, abs=1e-4)
     assert speeds["instant"].max() == pytest.approx(top, abs=1e-5)
     assert speeds["instant"].min() == pytest.approx(-top, abs=1e-5)
-    wanted = np.array([0.0, 0.3])
-    assert np.abs(speeds["window"][:, None] - wanted).min(axis=1).max() < 1e-6
-    assert set(speeds["window"].round(3) + 0.0) == {0.0, 0.3}
+    swinging = np.abs(speeds["window"]) < 0.1
+    assert 0 < swinging.sum() < len(swinging)
+    np.testing.assert_allclose(speeds["window"], np.where(swinging, 0.0, 0.3), atol=1e-6)
 
 
 # --- sampler ------------------------------------------------------------------------------------
@@ -127,7 +128,7 @@ def test_a_box_proposes_what_was_never_done_and_the_density_does_not():
 # --- threshold ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("fixed, before, after", [(0.0, 0.0, ROOT), (0.25, 0.25, 0.25)])
+@pytest.mark.parametrize(("fixed", "before", "after"), [(0.0, 0.0, ROOT), (0.25, 0.25, 0.25)])
 def test_only_a_fixed_threshold_takes_no_notice_of_how_skills_are_spread(fixed, before, after):
     # First two points share each of 8 velocities: nothing is distinct. Then each has its own, and
     # 4 of 16 evenly spread skills are twice as far apart: delta = 2 * spacing / 2.
@@ -136,7 +137,8 @@ def test_only_a_fixed_threshold_takes_no_notice_of_how_skills_are_spread(fixed, 
     crowded, spread = held(np.repeat(velocity[::2], 2, axis=0)), held(velocity)
     assert handed(law, told(law, crowded)).delta == pytest.approx(before, abs=1e-6)
     state = told(law, crowded, spread)
-    assert sorted(map(tuple, kept(state).round(4))) == sorted(map(tuple, velocity.round(4)))
+    ordered = np.lexsort(kept(state).round(4).T[::-1])
+    np.testing.assert_allclose(kept(state)[ordered], velocity, atol=1e-6)
     assert handed(law, state).delta == pytest.approx(after, rel=1e-4)
 
 
@@ -148,7 +150,7 @@ SCOTT = 16 ** (-1 / 6)
 
 
 @pytest.mark.parametrize(
-    "metric, delta, along_x, along_y",
+    ("metric", "delta", "along_x", "along_y"),
     [
         ("whitened", ROOT, ROOT, ROOT),  # an axis counts in units of how much the robot uses it
         ("euclidean", 0.04, 0.4, 0.04),  # in m/s; the nearest neighbours are those along y
@@ -172,7 +174,7 @@ def test_the_metric_says_what_a_miss_and_the_threshold_are_measured_in(
     assert (miss(0, 15) < skills.delta) == (metric == "literal")
 
 
-@pytest.mark.parametrize("metric, enters", [("whitened", 0), ("euclidean", 1), ("literal", 0)])
+@pytest.mark.parametrize(("metric", "enters"), [("whitened", 0), ("euclidean", 1), ("literal", 0)])
 def test_the_metric_says_which_skill_a_full_repertoire_can_spare(metric, enters):
     # One point moves half a spacing along x. Whitened, it is then the closest to another; in m/s
     # the neighbours along y are closer, and one of those goes.
@@ -181,3 +183,40 @@ def test_the_metric_says_which_skill_a_full_repertoire_can_spare(metric, enters)
     law = corridor(repertoire_size=ROBOTS, distinct_skills=4, metric=metric)
     found = kept(told(law, held(LONG), held(moved)))
     assert (np.abs(found - moved[0]).max(axis=1) < 1e-6).sum() == enters
+
+
+# --- safety -------------------------------------------------------------------------------------
+
+
+def hasty(spec: RobotSpec) -> Task:
+    """What is rewarded is what is unsafe: the speed along y, of which only 0.5 m/s is safe."""
+
+    def reward(before: Reading, after: Reading) -> dict[str, np.ndarray]:
+        return {"sideways": after.velocity[:, 1]}
+
+    return replace(point(spec), name="hasty", reward=reward)
+
+
+def tempted(safety: bool) -> Any:
+    """How points that want to go fast sideways came to act, with or without the constraint."""
+    config = points.config(
+        "daydreamer",
+        task=f"{__name__}:hasty",
+        behavior={"safety": safety},
+        train={"steps": 8_000},
+    )
+    with quickly():
+        trainer = points.trained(config)
+        mind = jax.tree.map(lambda leaf: leaf[0], trainer.learner.agent)
+        return rollout(trainer.arena, policy(mind), np.zeros((ROBOTS, 0)))
+
+
+def test_without_the_safety_constraint_reward_is_bought_with_unsafe_steps():
+    careful, careless = tempted(True), tempted(False)
+    print(
+        careful.posture.mean(0),
+        careful.unsafe.mean(),
+        careless.posture.mean(0),
+        careless.unsafe.mean(),
+    )
+    assert careful.ret.mean() < careless.ret.mean()

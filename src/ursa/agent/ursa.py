@@ -19,9 +19,9 @@ def ursa(config: BehaviorConfig, skill_size: int, tolerance: float) -> Method:
         name="ursa",
         skill_size=skill_size,
         signals=(
-            Signal("value", 1, averaged=True, scaled=True),
-            Signal("psi", skill_size, averaged=True),
-            Signal("cost", 1, averaged=True),
+            Signal("value", 1, scaled=True),
+            Signal("psi", skill_size, discount=config.constraint_discount),
+            Signal("cost", 1, discount=config.constraint_discount),
         ),
         constraints=constraints,
         feel=feel,

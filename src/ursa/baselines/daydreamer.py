@@ -21,7 +21,10 @@ def daydreamer(config: BehaviorConfig, tolerance: float) -> Method:
     return Method(
         name="daydreamer",
         skill_size=0,
-        signals=(Signal("value", 1, averaged=True, scaled=True), Signal("cost", 1, averaged=True)),
+        signals=(
+            Signal("value", 1, scaled=True),
+            Signal("cost", 1, discount=config.constraint_discount),
+        ),
         constraints=("safe",) if config.safety else (),
         feel=feel,
         judge=partial(judge, tolerance),

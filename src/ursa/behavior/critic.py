@@ -1,7 +1,9 @@
-"""Critics: ONE implementation for V, psi, C and whatever else a method sums over time.
+"""Critics: ONE implementation for V, psi, C and whatever else a method averages over time.
 
 A critic is a signal, its lambda-return, a network that predicts it and a slow copy that
-bootstraps. The critics of an agent are towers: evaluated together, learnt together, never mixed.
+bootstraps. All learn discounted averages, (1 - gamma) sum, in the units of their signal: errors
+add up, where those of a sum kept in symlog multiply and, with an actor that seeks them, explode.
+The critics of an agent are towers: evaluated together, learnt together, never mixed.
 """
 
 from dataclasses import dataclass
@@ -12,7 +14,6 @@ from jaxtyping import Array, Float
 
 from ursa.behavior.returns import lambda_returns
 from ursa.config import BehaviorConfig
-from ursa.nn.distributions import symexp, symlog
 from ursa.nn.layers import Towers, towers
 
 Values = dict[str, Float[Array, "_H N _W"]]  # each as wide as its signal; H or H + 1 states long
@@ -20,12 +21,12 @@ Values = dict[str, Float[Array, "_H N _W"]]  # each as wide as its signal; H or 
 
 @dataclass(frozen=True)
 class Signal:
-    """Something that is summed along a dream."""
+    """Something that is averaged along a dream."""
 
     name: str
     width: int
-    averaged: bool = False  # learnt as (1 - gamma) sum: a discounted average, in units of x
     scaled: bool = False  # its return's spread is tracked, to divide advantages by
+    discount: float = 0.0  # its own; 0: that of the agent
 
 
 def critics(
@@ -50,27 +51,23 @@ def values(
     flat: Float[Array, "H N F"],
     z: Float[Array, "N D"],
 ) -> Values:
-    """What the critics predict, in natural units. Sums are kept in symlog inside the network."""
+    """What the critics predict."""
     out = network(flat, z)
-    kept = {s.name: out[k, ..., : s.width] for k, s in enumerate(signals)}
-    return {s.name: kept[s.name] if s.averaged else symexp(kept[s.name]) for s in signals}
+    return {s.name: out[k, ..., : s.width] for k, s in enumerate(signals)}
 
 
 def returns(
     config: BehaviorConfig, signals: tuple[Signal, ...], felt: Values, slow: Values
 ) -> Values:
     """Lambda-returns of what was felt, bootstrapped by the slow copies (H + 1 states)."""
-    gamma = config.discount
-    return {
-        s.name: lambda_returns(
-            felt[s.name],
-            slow[s.name],
-            gamma,
-            config.return_lambda,
-            share=1 - gamma if s.averaged else 1.0,
+
+    def of(s: Signal) -> Array:
+        gamma = s.discount or config.discount
+        return lambda_returns(
+            felt[s.name], slow[s.name], gamma, config.return_lambda, share=1 - gamma
         )
-        for s in signals
-    }
+
+    return {s.name: of(s) for s in signals}
 
 
 def loss(
@@ -81,11 +78,10 @@ def loss(
     targets: Values,
     weight: Float[Array, " H"],
 ) -> tuple[Float[Array, ""], dict[str, Array]]:
-    """Squared error against the returns (in symlog for sums), weighted along the dream."""
+    """Squared error against the returns, weighted along the dream."""
     out = network(flat, z)
     metrics = {}
     for k, s in enumerate(signals):
-        wanted = targets[s.name] if s.averaged else symlog(targets[s.name])
-        error = jnp.square(out[k, ..., : s.width] - wanted).sum(-1)
+        error = jnp.square(out[k, ..., : s.width] - targets[s.name]).sum(-1)
         metrics[f"critic/{s.name}_loss"] = (weight[:, None] * error).mean()
     return sum(metrics.values(), jnp.zeros(())), metrics

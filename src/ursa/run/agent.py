@@ -179,9 +179,7 @@ def _value(plan: Plan, policy: Policy, critics: Any, rows: Any, z: Any) -> Any:
     first, still = jnp.ones(len(rows), bool), jnp.zeros(())
     carry, _ = _act(policy, carry, rows, first, z, still, jax.random.key(0))
     signals = plan.settings.method.signals
-    found = critic.values(critics, signals, carry.latent.flat()[None], z)["value"][0, :, 0]
-    averaged = next(signal.averaged for signal in signals if signal.name == "value")
-    return found if averaged else (1 - plan.config.behavior.discount) * found
+    return critic.values(critics, signals, carry.latent.flat()[None], z)["value"][0, :, 0]
 
 
 def _opened(config: Config, place: Path) -> Parts:
