@@ -16,6 +16,7 @@ from typing import Literal
 
 import ursa
 from ursa.errors import install
+from ursa.machine import cores
 from ursa.machine import host_memory as memory
 
 Status = Literal["ok", "warn", "fail"]
@@ -224,8 +225,7 @@ def check_pybullet(find: Callable[[str], str] = version) -> Check:
 
 def check_cores() -> Check:
     """Processor cores this process may use."""
-    mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return Check("cores", "ok", str(mine))
+    return Check("cores", "ok", str(cores()))
 
 
 def check_memory(available: Callable[[], float | None] = memory) -> Check:

@@ -27,7 +27,8 @@ def look(folder: Path, /, skills: int = 64, seed: int | None = None) -> int:
     agent = Agent.load(folder, seed)
     z = chosen(agent, skills)
     place = agent.arena(len(z))
-    mine, chance = rollout(place, agent.policy, z), aimless(place)
+    feature = agent.feature if agent.repertoire is not None else None
+    mine, chance = rollout(place, agent.policy, z, feature=feature), aimless(place)
     print(table(agent, mine, chance))
     for picture in pictures(agent, folder, z, mine, chance):
         print(f"-> {picture}")
@@ -77,7 +78,7 @@ def pictures(
         rest = np.repeat(place.start().observation, len(known), axis=0)
         path = folder / "repertoire.png"
         value = agent.value(rest, known)
-        figures.repertoire(path, known, value, z, agent.feature(mine.posture), title)
+        figures.repertoire(path, known, value, z, mine.feature, title)
         written.append(path)
     if spec.legs:
         ours, theirs = (coverage.filled(it.joint_angle, spec) for it in (mine, chance))

@@ -14,3 +14,10 @@ def host_memory(table: Path = Path("/proc/meminfo")) -> float | None:
         return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, ValueError, OSError):  # no sysconf, or not these names
         return None
+
+
+def cores() -> int:
+    """Processor cores that this process may use: those of the machine, or those it is held to."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -12,10 +12,12 @@ from jaxtyping import Bool, Float
 from ursa.agent import act as acting
 from ursa.agent.state import Policy
 from ursa.env.arena import Arena, Outcome
+from ursa.robot.clearance import airborne
 
 Array = np.ndarray
 STEPS = 250  # of a rollout
 SETTLE = 50  # steps at its start that means leave out
+Feature = Callable[[Array], Array]  # postures (rows) -> features
 
 
 @dataclass(frozen=True)
@@ -24,11 +26,12 @@ class Rollouts:
 
     ret: Float[Array, " m"]  # sum of rewards
     posture: Float[Array, "m P"]  # mean of what phi reads
+    feature: Float[Array, "m D"]  # mean of phi: not phi of the mean, where phi is a network
     joint_angle: Float[Array, "m A"]  # mean
     speed: Float[Array, " m"]  # mean true forward speed, m/s
     yaw_rate: Float[Array, " m"]  # mean true yaw rate, rad/s
     unsafe: Float[Array, " m"]  # share of steps outside the safe set
-    airborne: Float[Array, " m"]  # share of steps with all feet off the ground
+    airborne: Float[Array, " m"]  # share of steps in which nothing touches the floor
     joint_speed: Float[Array, " m"]  # 99th percentile over steps and joints, rad/s
     power: Float[Array, " m"]  # mean, W
     hand: Bool[Array, " m"]  # a hand was needed
@@ -53,9 +56,18 @@ _act = jax.jit(acting.act)
 
 
 def rollout(
-    arena: Arena, policy: Policy, z: Float[Array, "m D"], *, explore: bool = False, seed: int = 0
+    arena: Arena,
+    policy: Policy,
+    z: Float[Array, "m D"],
+    *,
+    feature: Feature | None = None,
+    explore: bool = False,
+    seed: int = 0,
 ) -> Rollouts:
-    """Each robot of the arena follows its row of z; by default without the policy's noise."""
+    """Each robot of the arena follows its row of z; by default without the policy's noise.
+
+    `feature` is phi; without it the posture itself counts as feature.
+    """
     skills, amount = jnp.asarray(z, jnp.float32), jnp.asarray(float(explore))
     carry, key = _begin(policy, arena.count), jax.random.key(seed)
 
@@ -72,17 +84,19 @@ def rollout(
         )
         return np.asarray(action, float)
 
-    return recorded(arena, choose)
+    return recorded(arena, choose, feature)
 
 
-def aimless(arena: Arena, seed: int = 0) -> Rollouts:
+def aimless(arena: Arena, *, feature: Feature | None = None, seed: int = 0) -> Rollouts:
     """Every robot does anything at any time: uniform actions, the measure of what chance can do."""
     rng = np.random.default_rng([seed, 0xA1])
     shape = (arena.count, arena.body.spec.action_size)
-    return recorded(arena, lambda *_: rng.uniform(-1.0, 1.0, shape))
+    return recorded(arena, lambda *_: rng.uniform(-1.0, 1.0, shape), feature)
 
 
-def recorded(arena: Arena, choose: Callable[[Outcome, int], Array]) -> Rollouts:
+def recorded(
+    arena: Arena, choose: Callable[[Outcome, int], Array], feature: Feature | None = None
+) -> Rollouts:
     """What becomes of robots that start standing and do what `choose` says."""
     outcome = arena.start()
     kept: dict[str, list[Array]] = {}
@@ -98,14 +112,18 @@ def recorded(arena: Arena, choose: Callable[[Outcome, int], Array]) -> Rollouts:
             "speed": (truth.velocity[:, :2] * turn[:, :2, 0]).sum(axis=1),
             "yaw_rate": reading.gyro[:, 2] if reading.spec.legs else 0 * outcome.cost,
             "unsafe": (~outcome.safe).astype(float),
-            "airborne": (truth.foot_height > 0.005).all(axis=1).astype(float),
+            "airborne": airborne(reading),
             "joint_speed": np.abs(reading.joint_speed),
             "power": reading.power,
             "hand": outcome.stuck,
         }
         for name, value in now.items():
             kept.setdefault(name, []).append(value)
-    return _summed({name: np.stack(values) for name, values in kept.items()})
+    stacked = {name: np.stack(values) for name, values in kept.items()}
+    postures = stacked["posture"].reshape(-1, stacked["posture"].shape[-1])
+    features = postures if feature is None else np.asarray(feature(postures), float)
+    stacked["feature"] = features.reshape(STEPS, arena.count, -1)
+    return _summed(stacked)
 
 
 def _summed(kept: dict[str, Array]) -> Rollouts:
@@ -113,6 +131,7 @@ def _summed(kept: dict[str, Array]) -> Rollouts:
     return Rollouts(
         ret=kept["reward"].sum(axis=0),
         posture=late["posture"],
+        feature=late["feature"],
         joint_angle=late["joint_angle"],
         speed=late["speed"],
         yaw_rate=late["yaw_rate"],

@@ -4,7 +4,6 @@ No Python runs between two physics ticks: PD, torque-speed line and tick clip ar
 (`mjcf.py`), the targets of all ticks go in at once and the sensors of all ticks come back.
 """
 
-import os
 from collections.abc import Mapping
 
 import mujoco
@@ -14,6 +13,7 @@ from jaxtyping import Bool, Float
 from mujoco.batch import Batch
 
 from ursa.errors import UserError
+from ursa.machine import cores
 from ursa.robot.engine import Impairment, Ticks
 from ursa.robot.kinematics import soles_below
 from ursa.robot.mjcf import FRICTION, mjcf
@@ -49,7 +49,7 @@ class MuJoCoEngine:
         check_tick(spec, tick, LONGEST_TICK, {0.002: "faithful", 0.005: "fast"})
         self.spec, self.count, self.tick, self.clip = spec, count, tick, clip
         self.model = mujoco.MjModel.from_xml_string(mjcf(spec, tick=tick, clip=clip))
-        workers = min(threads or os.cpu_count() or 1, count)
+        workers = min(threads or cores(), count)
         self.batch = Batch(self.model, count, workers)
         self._qpos, self._qvel = self.batch.bind("qpos"), self.batch.bind("qvel")
         self._sensors = self.batch.bind("sensordata")

@@ -111,7 +111,7 @@ class Agent:
     ) -> Float[Array, "*n A"]:
         """The next action in [-1, 1]; one robot (vectors) or several (rows), always the same ones.
 
-        `explore` draws it as in training; otherwise it is the most likely one.
+        `explore` draws it as in training; otherwise it is what draws come to on average.
         """
         rows, z, single = self._checked(observation, skill)
         if self._carry is None:

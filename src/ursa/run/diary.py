@@ -3,9 +3,9 @@
 import numpy as np
 
 from ursa.env.arena import Outcome
+from ursa.robot.clearance import airborne
 
 Array = np.ndarray
-OFF_GROUND = 0.005  # m under a foot that is off the ground
 
 
 class Diary:
@@ -31,8 +31,7 @@ class Diary:
             turn = reading.rotation
             values["robot/speed"] = (reading.truth.velocity[:, :2] * turn[:, :2, 0]).sum(axis=1)
             if reading.spec.legs:
-                airborne = (reading.truth.foot_height > OFF_GROUND).all(axis=1)
-                values["robot/airborne"] = airborne.astype(float)
+                values["robot/airborne"] = airborne(reading)
         for name, value in values.items():
             mean = value.reshape(self._seeds, -1).mean(axis=1)
             self._sums[name] = self._sums.get(name, 0.0) + mean

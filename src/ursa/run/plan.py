@@ -60,7 +60,7 @@ def backend() -> tuple[str, str, int]:
     """Device, precision of products, and how far scans are unrolled there."""
     device = jax.devices()[0]
     fast = device.platform != "cpu"
-    return device.device_kind, "bfloat16" if fast else "float32", 5 if fast else 1
+    return device.device_kind, "bfloat16" if fast else "float32", 16 if fast else 1
 
 
 def body_count(config: Config) -> int:
