@@ -5,29 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ursa.nn.distributions import mix
+from plain import plain_norm_elu, plain_sample
 from ursa.nn.fused import norm_elu, one_hot_sample
 from worlds import quick
-
-
-def plain_norm_elu(x, scale, offset):
-    """Layer norm in two sweeps, then ELU, as a textbook writes them."""
-    towers = scale.ndim - 1
-    scale, offset = (
-        p.reshape(p.shape[:towers] + (1,) * (x.ndim - p.ndim) + p.shape[towers:])
-        for p in (scale, offset)
-    )
-    wide = x.astype(jnp.float32)
-    wide = wide - wide.mean(-1, keepdims=True)
-    wide = wide / jnp.sqrt((wide * wide).mean(-1, keepdims=True) + 1e-3)
-    return jax.nn.elu(wide * scale + offset).astype(x.dtype)
-
-
-def plain_sample(logits, gumbel, unimix):
-    log_p = mix(logits, unimix)
-    hard = jax.nn.one_hot(jnp.argmax(log_p + gumbel, -1), log_p.shape[-1])
-    soft = jnp.exp(log_p)
-    return (jax.lax.stop_gradient(hard - soft) + soft).astype(logits.dtype)
 
 
 @quick

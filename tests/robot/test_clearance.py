@@ -64,7 +64,9 @@ def placed(height, angle=None):
     """One A1, upright, its trunk that high."""
     reading = standing(A1)
     rest = np.zeros((1, 3))
-    truth = Truth(position=rest + [0, 0, height], velocity=rest, foot_height=np.zeros((1, 4)))
+    truth = Truth(
+        position=np.array([[0.0, 0.0, height]]), velocity=rest, foot_height=np.zeros((1, 4))
+    )
     angle = reading.joint_angle if angle is None else angle[None]
     return replace(reading, joint_angle=angle, truth=truth)
 

@@ -33,7 +33,7 @@ def reach(
     deepest = [_support(shape, down) for shape in spec.trunk.shapes]
     for index, leg in enumerate(spec.legs):
         hip, upper, lower = angle[:, JOINTS_PER_LEG * index :][:, :JOINTS_PER_LEG].T
-        at = _along(leg.origin, down)
+        at, local = _along(leg.origin, down), down
         for link, turn, axis, onward in zip(
             leg.links,
             (hip, upper, lower),
@@ -41,7 +41,7 @@ def reach(
             ((0.0, leg.offset, 0.0), (0.0, 0.0, -leg.upper_length), (0.0, 0.0, -leg.lower_length)),
             strict=True,
         ):
-            local = _seen_from(down if link is leg.links[0] else local, turn, axis)
+            local = _seen_from(local, turn, axis)
             deepest += [at + _support(shape, local) for shape in link.shapes]
             at = at + _along(onward, local)
         deepest.append(at + leg.foot_radius)

@@ -19,6 +19,7 @@ from ursa import checkpoint, segments
 from ursa.config import Config
 from ursa.journal import Journal, Progress, duration
 from ursa.run import folder, preflight, rollback, settings
+from ursa.run.compiled import keep_programs
 from ursa.run.diary import Diary
 from ursa.run.plan import backend
 from ursa.run.publish import publish
@@ -39,6 +40,7 @@ def train(
 ) -> Trainer:
     """Run a config to its end (or until `stop`), writing everything into `out`."""
     sizes = preflight.check(config)
+    keep_programs()
     device, precision, _ = backend()
     preflight.check_memory(config, sizes, free_memory())
     if not resume:
