@@ -1,4 +1,4 @@
-"""The fast update is the plain one: same losses, same gradients, whatever was written out by hand."""
+"""The fast update is the plain one: same losses, same gradients, whatever was written out."""
 
 from functools import partial
 
