@@ -20,7 +20,9 @@ FLOORS = (
     {"agent"},
     {"baselines"},
     {"env"},
-    {"run", "live", "adapt", "evaluate"},
+    {"run", "live", "adapt"},
+    {"evaluate"},
+    {"repair"},
     {"cli", "doctor", "look"},
     {"__main__"},
 )

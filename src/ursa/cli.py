@@ -33,6 +33,15 @@ COMMANDS: Mapping[str, Command] = {
     "doctor": Command("ursa.doctor:doctor", "check that this machine can train, and how to fix it"),
     "train": Command("ursa.run.command:train", "let a robot discover what it can do", parses=True),
     "look": Command("ursa.look:look", "see what a run has learnt: its skills, against chance"),
+    "evaluate": Command(
+        "ursa.evaluate.command:evaluate", "measure a run: skills, damage, tracking"
+    ),
+    "adapt": Command("ursa.repair.command:adapt", "break a robot, find a skill that still works"),
+    "compare": Command("ursa.evaluate.compare:compare", "tables and figures of several runs"),
+    "report": Command("ursa.evaluate.report:report", "one page with the figures of several runs"),
+    "reproduce": Command(
+        "ursa.evaluate.reproduce:reproduce", "the paper's questions: train, measure, draw"
+    ),
     "watch": Command("ursa.show.watch:watch", "see a robot move: a video or a picture of it"),
     "robot check": Command(
         "ursa.robot.conformance:check", "prove that a robot obeys the contract every robot obeys"

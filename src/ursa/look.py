@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
-import jax
 import numpy as np
 from jaxtyping import Float
 
 from ursa.evaluate import coverage, figures
-from ursa.evaluate.rollout import STEPS, Rollouts, aimless, rollout
+from ursa.evaluate.definitions import STEPS
+from ursa.evaluate.rollout import Rollouts, aimless, rollout
+from ursa.evaluate.skills import chosen
 from ursa.run.agent import Agent
 
 Array = np.ndarray
@@ -33,16 +34,6 @@ def look(folder: Path, /, skills: int = 64, seed: int | None = None) -> int:
     for picture in pictures(agent, folder, z, mine, chance):
         print(f"-> {picture}")
     return 0
-
-
-def chosen(agent: Agent, count: int) -> Float[Array, "m D"]:
-    """Skills to try: spread out over what it knows; drawn, where it knows too few."""
-    known = agent.repertoire
-    if known is None:
-        return np.resize(agent.skills, (count, agent.skills.shape[1]))
-    if int(known.filled) >= count:
-        return agent.thin(count)
-    return np.asarray(known.sample(jax.random.key(0), count))
 
 
 def table(agent: Agent, mine: Rollouts, chance: Rollouts) -> str:

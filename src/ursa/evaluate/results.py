@@ -39,7 +39,7 @@ class Tried:
     """One rollout a row (definitions: ursa/evaluate/definitions.py); skills may repeat."""
 
     z: Float[Array, "m D"]
-    ret: Float[Array, " m"]
+    ret: Float[Array, " m"]  # "nan" where the physics diverged
     value: Float[Array, " m"]  # V(s0, z) as the agent expects it, reward per step
     feature: Float[Array, "m E"]  # mean phi; of a method without phi, the mean posture
     joint_angle: Float[Array, "m A"]
@@ -57,8 +57,9 @@ class Adapted:
     """How a method coped with one damage: what it tried, what it chose, and that again."""
 
     scenario: str  # "undamaged" is the reference
-    ret: Float[Array, " m"]  # of every candidate skill under this damage (the oracle's view)
-    tried: Int[Array, " k"]  # candidates in the order of the trials
+    # Of every candidate, the first m rows of `skills`, under this damage: the oracle's view.
+    ret: Float[Array, " m"]
+    tried: Int[Array, " k"]  # candidates in the order of the trials; who has few repeats them
     trial_ret: Float[Array, " k"]
     chosen: int
     again: Float[Array, " r"]  # fresh rollouts of the chosen one
@@ -70,7 +71,7 @@ class Tracked:
 
     command: Float[Array, "c D"]
     reachable: Bool[Array, " c"]  # within two thresholds of a skill it knows
-    late: Float[Array, "c r D"]  # mean feature of each rollout, the transient left out
+    late: Float[Array, "c r D"]  # true mean velocities of each rollout, the transient left out
     whole: Float[Array, "c r D"]  # the same with it
 
 
@@ -114,7 +115,7 @@ def load(path: Path) -> Results:
         if read.pop("format") != FORMAT:
             raise UserError(f"{path} has another format; this version reads {FORMAT}")
         return _built(Results, read)
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{path} is not a results file of `ursa evaluate` ({error!r})") from None
 
 

@@ -1,58 +1,56 @@
-"""Rollouts: every robot holds one skill for 250 steps from standing (definitions: design, 5)."""
+"""Rollouts: every robot holds one skill from standing (definitions: `definitions.py`).
+
+What a robot does is a function of policy, skill, damage, chance and seed: the same bits on one
+machine, in an arena of any size and beside any others.
+"""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, fields, replace
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
-from ursa.agent import act as acting
 from ursa.agent.state import Policy
 from ursa.env.arena import Arena, Outcome
+from ursa.evaluate import definitions
+from ursa.evaluate.definitions import SETTLE, STEPS
+from ursa.evaluate.pilot import Pilot, blocks
 from ursa.robot.clearance import airborne
+from ursa.robot.reading import Reading
+from ursa.task.task import Task
 
 Array = np.ndarray
-STEPS = 250  # of a rollout
-SETTLE = 50  # steps at its start that means leave out
 Feature = Callable[[Array], Array]  # postures (rows) -> features
+Choose = Callable[[Outcome, int], Array]  # what was seen, number of the step -> actions
+Watch = Callable[[int], None]  # hears of control steps as they are made
 
 
 @dataclass(frozen=True)
 class Rollouts:
     """What m robots did, one row each. Means are over the last 200 steps."""
 
-    ret: Float[Array, " m"]  # sum of rewards
+    ret: Float[Array, " m"]  # sum of rewards; NaN where the physics diverged
     posture: Float[Array, "m P"]  # mean of what phi reads
     feature: Float[Array, "m D"]  # mean of phi: not phi of the mean, where phi is a network
     joint_angle: Float[Array, "m A"]  # mean
     speed: Float[Array, " m"]  # mean true forward speed, m/s
     yaw_rate: Float[Array, " m"]  # mean true yaw rate, rad/s
-    unsafe: Float[Array, " m"]  # share of steps outside the safe set
+    whole: Float[Array, "m 2"]  # these two over all steps
+    unsafe: Float[Array, " m"]  # share of all steps outside the safe set
     airborne: Float[Array, " m"]  # share of steps in which nothing touches the floor
-    joint_speed: Float[Array, " m"]  # 99th percentile over steps and joints, rad/s
+    joint_speed: Float[Array, " m"]  # 99th percentile over all steps and joints, rad/s
     power: Float[Array, " m"]  # mean, W
     hand: Bool[Array, " m"]  # a hand was needed
 
     @property
     def safe(self) -> Bool[Array, " m"]:
         """No unsafe step in 250."""
-        return (self.unsafe == 0) & ~self.hand
+        return definitions.safe(self.unsafe, self.hand)
 
     @property
     def moving(self) -> Bool[Array, " m"]:
         """A safe rollout that goes forward at 0.1 m/s or more."""
-        return self.safe & (self.speed >= 0.1)
-
-
-@partial(jax.jit, static_argnames="count")
-def _begin(policy: Policy, count: int) -> acting.Carry:
-    return acting.begin(policy, count)
-
-
-_act = jax.jit(acting.act)
+        return definitions.moving(self.speed, self.unsafe, self.hand)
 
 
 def rollout(
@@ -60,31 +58,20 @@ def rollout(
     policy: Policy,
     z: Float[Array, "m D"],
     *,
+    chance: Int[Array, " m"] | None = None,
     feature: Feature | None = None,
     explore: bool = False,
     seed: int = 0,
+    watch: Watch | None = None,
 ) -> Rollouts:
     """Each robot of the arena follows its row of z; by default without the policy's noise.
 
-    `feature` is phi; without it the posture itself counts as feature.
+    `chance` tells rollouts of one skill apart; unset is the number of the row. `feature` is phi;
+    without it the posture itself counts as feature.
     """
-    skills, amount = jnp.asarray(z, jnp.float32), jnp.asarray(float(explore))
-    carry, key = _begin(policy, arena.count), jax.random.key(seed)
-
-    def choose(outcome: Outcome, step: int) -> Array:
-        nonlocal carry
-        carry, action = _act(
-            policy,
-            carry,
-            jnp.asarray(outcome.observation),
-            jnp.full(arena.count, step == 0),
-            skills,
-            amount,
-            jax.random.fold_in(key, step),
-        )
-        return np.asarray(action, float)
-
-    return recorded(arena, choose, feature)
+    chances = np.arange(len(z)) if chance is None else chance
+    pilot = Pilot(policy, np.asarray(z), chances, explore=explore, seed=seed)
+    return recorded(arena, pilot, feature, watch)
 
 
 def aimless(arena: Arena, *, feature: Feature | None = None, seed: int = 0) -> Rollouts:
@@ -95,49 +82,79 @@ def aimless(arena: Arena, *, feature: Feature | None = None, seed: int = 0) -> R
 
 
 def recorded(
-    arena: Arena, choose: Callable[[Outcome, int], Array], feature: Feature | None = None
+    arena: Arena, choose: Choose, feature: Feature | None = None, watch: Watch | None = None
 ) -> Rollouts:
     """What becomes of robots that start standing and do what `choose` says."""
     outcome = arena.start()
     kept: dict[str, list[Array]] = {}
     for step in range(STEPS):
         outcome = arena.step(choose(outcome, step))
-        reading = outcome.reading
-        truth, turn = reading.truth, reading.rotation
-        assert truth is not None, "rollouts are judged by the simulator's truth"
-        now = {
-            "reward": outcome.reward,
-            "posture": outcome.posture,
-            "joint_angle": reading.joint_angle,
-            "speed": (truth.velocity[:, :2] * turn[:, :2, 0]).sum(axis=1),
-            "yaw_rate": reading.gyro[:, 2] if reading.spec.legs else 0 * outcome.cost,
-            "unsafe": (~outcome.safe).astype(float),
-            "airborne": airborne(reading),
-            "joint_speed": np.abs(reading.joint_speed),
-            "power": reading.power,
-            "hand": outcome.stuck,
-        }
-        for name, value in now.items():
+        for name, value in _seen(arena, outcome).items():
             kept.setdefault(name, []).append(value)
-    stacked = {name: np.stack(values) for name, values in kept.items()}
-    postures = stacked["posture"].reshape(-1, stacked["posture"].shape[-1])
-    features = postures if feature is None else np.asarray(feature(postures), float)
-    stacked["feature"] = features.reshape(STEPS, arena.count, -1)
+        if watch is not None:
+            watch(arena.count)
+    stacked = {name: np.stack(values, axis=1) for name, values in kept.items()}  # robots lead
+    stacked["feature"] = _features(stacked["posture"], feature)
     return _summed(stacked)
 
 
+def joined(parts: list[Rollouts]) -> Rollouts:
+    """The rows of all parts, in order."""
+    columns = {f.name: [getattr(part, f.name) for part in parts] for f in fields(Rollouts)}
+    return Rollouts(**{name: np.concatenate(column) for name, column in columns.items()})
+
+
+def _seen(arena: Arena, outcome: Outcome) -> dict[str, Array]:
+    """What is kept of one step."""
+    reading = outcome.reading
+    truth, turn = reading.truth, reading.rotation
+    assert truth is not None, "rollouts are judged by the simulator's truth"
+    return {
+        # A robot that its body had to set down again did not earn what came then.
+        "reward": np.where(arena.body.rescued, np.nan, outcome.reward),
+        "posture": outcome.posture,
+        "joint_angle": reading.joint_angle,
+        "speed": (truth.velocity[:, :2] * turn[:, :2, 0]).sum(axis=1),
+        "yaw_rate": reading.gyro[:, 2],
+        "unsafe": _unsafe(arena.task, reading),
+        "airborne": airborne(reading),
+        "joint_speed": np.abs(reading.joint_speed),
+        "power": reading.power,
+        "hand": outcome.stuck,
+    }
+
+
+def _unsafe(task: Task, reading: Reading) -> Float[Array, " n"]:
+    """1 outside the task's safe set, by the true state: the estimates may be fooled."""
+    truth = reading.truth
+    assert truth is not None
+    known = replace(reading, velocity=truth.velocity, height=truth.position[:, 2])
+    return (task.cost(known) > 0).astype(float)
+
+
+def _features(posture: Float[Array, "m T P"], feature: Feature | None) -> Float[Array, "m T D"]:
+    """phi of every posture, for as many robots at a time as the pilot acts for: the same bits."""
+    if feature is None:
+        return posture
+    count, steps, _ = posture.shape
+    found = [np.asarray(feature(part.reshape(-1, part.shape[-1]))) for part in blocks(posture)]
+    return np.concatenate(found).astype(float).reshape(-1, steps, found[0].shape[-1])[:count]
+
+
 def _summed(kept: dict[str, Array]) -> Rollouts:
-    late = {name: value[SETTLE:].mean(axis=0) for name, value in kept.items()}
+    late = {name: value[:, SETTLE:].mean(axis=1) for name, value in kept.items()}
+    moved = [kept[name].mean(axis=1) for name in ("speed", "yaw_rate")]
     return Rollouts(
-        ret=kept["reward"].sum(axis=0),
+        ret=kept["reward"].sum(axis=1),
         posture=late["posture"],
         feature=late["feature"],
         joint_angle=late["joint_angle"],
         speed=late["speed"],
         yaw_rate=late["yaw_rate"],
-        unsafe=kept["unsafe"].mean(axis=0),
+        whole=np.column_stack(moved),
+        unsafe=kept["unsafe"].mean(axis=1),
         airborne=late["airborne"],
-        joint_speed=np.percentile(kept["joint_speed"], 99, axis=(0, 2)),
+        joint_speed=np.percentile(kept["joint_speed"], 99, axis=(1, 2)),
         power=late["power"],
-        hand=np.asarray(kept["hand"].any(axis=0)),
+        hand=np.asarray(kept["hand"].any(axis=1)),
     )

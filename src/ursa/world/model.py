@@ -62,7 +62,8 @@ def observe(
     noise = jax.random.gumbel(key, (*first.shape[::-1], *start.stoch.shape[1:]))
 
     def step(latent: Latent, now: tuple) -> tuple[Latent, tuple[Latent, Array]]:
-        latent, logits = model.rssm.observe(latent, *now, start)
+        action, embed, first, gumbel = now
+        latent, logits = model.rssm.observe(latent, action, embed, first, gumbel, start)
         return latent, (latent, logits)
 
     now = tuple(jnp.moveaxis(x, 1, 0) for x in (action, embed, first))

@@ -1,0 +1,142 @@
+"""`ursa evaluate`: measure every agent of a run, one file of raw numbers each."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import safetensors
+
+from ursa import durable
+from ursa.errors import UserError, unknown
+from ursa.evaluate import results
+from ursa.evaluate.measure import carried_out
+from ursa.evaluate.study import QUICK, Study, job
+from ursa.evaluate.told import told
+from ursa.journal import Progress
+from ursa.robot import registry
+from ursa.run import folder as runs
+from ursa.run import publish
+from ursa.run.agent import Agent
+from ursa.run.compiled import keep_programs
+
+RESULTS = "results"
+
+
+def evaluate(
+    folder: Path,
+    /,
+    skills: int | None = None,
+    seed: int | None = None,
+    engine: str | None = None,
+    tick: float | None = None,
+    quick: bool = False,
+    out: Path | None = None,
+    unfinished: bool = False,
+    quiet: bool = False,
+) -> int:
+    """Measure a run: what its skills return, also after damage, and how well they are followed.
+
+    Robots start standing and hold one skill each for 250 steps (12.5 s): 512 of them, then again
+    under each of nine damages, where eight trials choose a skill; where skills are velocities,
+    a grid of commands. Minutes for each seed. Writes raw numbers, one JSON file per seed, from
+    which `ursa compare` and `ursa report` make tables and figures.
+
+      ursa evaluate outputs/a1
+      ursa evaluate outputs/a1 --quick                       an impression in a minute
+      ursa evaluate outputs/a1 --engine pybullet --quick     physics that no training saw
+
+    Args:
+        folder: Where the run was written, or a folder with a published agent.
+        skills: How many rollouts without damage, at least 8; unset is 512 (with --quick 64).
+        seed: Which agent, where several were trained; unset is all.
+        engine: Whose physics: mujoco or pybullet; unset is that of the training.
+        tick: Physics step in seconds; unset is that of the training, or of another engine its own.
+        quick: Fewer skills and commands: an impression, not what claims are made by.
+        out: Folder for the files; unset is "results" in the run's folder, with what differs from
+            the default in its name.
+        unfinished: Measure a run that was stopped before its end.
+        quiet: No progress line.
+    """
+    usual = QUICK if quick else Study()
+    many = usual.skills if skills is None else skills
+    study = replace(usual, skills=many, engine=engine, tick=tick)
+    place = out if out is not None else folder / inside(study, quick=quick)
+    if place.exists() and not place.is_dir():
+        raise UserError(f"{place} is a file: give another --out")
+    keep_programs()
+    jobs = [job(agent, study) for agent in agents(folder, seed, unfinished=unfinished)]
+    with Progress(sum(it.steps for it in jobs), quiet=quiet) as progress:
+        done = 0
+        for work in jobs:
+
+            def watch(steps: int, seed: int = work.agent.seed) -> None:
+                nonlocal done
+                done += steps
+                progress.update(done, {"seed": seed})
+
+            found = carried_out(work, run=folder, watch=watch)
+            path = place / f"seed_{found.source.seed}.json"
+            with durable.room_for(path.name, place, 0):
+                results.save(found, path)
+            print(told(found, registry.robot(found.source.robot)))
+            print(f"-> {path}", flush=True)
+    return 0
+
+
+def agents(folder: Path, seed: int | None, *, unfinished: bool) -> list[Agent]:
+    """The agents to measure, all of them sound, or one error."""
+    place = folder / "agent" if (folder / "agent").is_dir() else folder
+    file = place / runs.CONFIG
+    if not file.exists():
+        raise UserError(f"{folder} holds no agent; give the folder of a run, once it has saved")
+    first, count = (_whole(file, name) for name in ("seed", "seeds"))
+    seeds = range(first, first + count)
+    if seed is not None and seed not in seeds:
+        raise unknown(f"seed of {folder}", str(seed), map(str, seeds))
+    found = []
+    for one in seeds if seed is None else [seed]:
+        _refuse_other_format(place / f"seed_{one}" / "agent.safetensors")
+        found.append(Agent.load(folder, one))
+        if not unfinished:
+            _refuse_unfinished(folder, found[-1])
+    return found
+
+
+def inside(study: Study, *, quick: bool) -> str:
+    """Where in a run's folder results go, so that another study does not replace the usual one."""
+    words = [study.engine or "", f"{1e3 * study.tick:g}ms" if study.tick else ""]
+    return "-".join([RESULTS, *filter(None, words), *(["quick"] if quick else [])])
+
+
+def _whole(file: Path, name: str) -> int:
+    """A whole number of a run's settings, read before anything heavy is."""
+    try:
+        return int(json.loads(file.read_bytes())[name])
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{file} does not give the settings of a run ({error!r})") from None
+
+
+def _refuse_other_format(file: Path) -> None:
+    """Before the arrays are read: what they are called may have changed."""
+    if not file.exists():
+        raise UserError(f"{file} is missing; give the folder of a run that has saved")
+    try:
+        with safetensors.safe_open(file, "np") as opened:
+            said = opened.metadata() or {}
+    except (safetensors.SafetensorError, OSError) as error:
+        raise UserError(f"{file} cannot be read: {error}; use another copy") from None
+    wanted = publish.FORMAT
+    if any(said.get(name) != value for name, value in wanted.items()):
+        raise UserError(
+            f"{file} has format {said.get('name', 'unknown')} {said.get('version', '')}; "
+            f"this version of ursa reads {wanted['name']} {wanted['version']}"
+        )
+
+
+def _refuse_unfinished(folder: Path, agent: Agent) -> None:
+    wanted = agent.config.train.steps
+    if agent.steps < wanted:
+        raise UserError(
+            f"{folder} is unfinished: seed {agent.seed} is at {agent.steps:,} of {wanted:,} steps; "
+            f"go on with `ursa train --resume {folder}`, or pass --unfinished"
+        )

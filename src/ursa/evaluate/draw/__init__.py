@@ -1,0 +1,1 @@
+"""Figures of the paper and of this project: numbers first, then a picture of exactly those."""

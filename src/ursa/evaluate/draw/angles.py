@@ -1,0 +1,111 @@
+"""Average joint angles on 18 planes: which cells a method's behaviours reach (paper, RQ1)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure, SubFigure
+
+from ursa.evaluate import judged, statistics
+from ursa.evaluate.coverage import BINS, filled, planes
+from ursa.evaluate.draw.coverage import covered
+from ursa.evaluate.draw.style import Numbers, finish, heading, looks, page
+from ursa.evaluate.group import Group, where
+from ursa.robot.registry import robot
+from ursa.robot.spec import LEG_PARTS, RobotSpec
+
+Array = np.ndarray
+TITLE = "Average joint angles of safe rollouts"
+
+
+def numbers(groups: Sequence[Group]) -> Numbers | None:
+    """How many seeds fill each cell, and the share filled; None for a robot without legs."""
+    spec = robot(groups[0].seeds[0].source.robot)
+    if not spec.legs:
+        return None
+    told = heading("angles", groups, "median of coverage", statistics.QUARTILES)
+    low, high = spec.of_joints("low"), spec.of_joints("high")
+    return told | {
+        "bins": BINS,
+        "planes": [
+            {
+                "joints": [spec.joint_names[one], spec.joint_names[other]],
+                "low": [low[one], low[other]],
+                "high": [high[one], high[other]],
+            }
+            for one, other in planes(spec)
+        ],
+        "series": [_series(group, spec) for group in groups],
+    }
+
+
+def draw(numbers: Numbers, *, one_seed: bool = False) -> Figure:
+    """Three rows of six planes for each method; the darker a cell, the more seeds reach it."""
+    series, look = numbers["series"], looks(numbers["n"])
+    wide = max(1, len(numbers["planes"]) // len(LEG_PARTS))
+    figure = page(1.15 * wide + 1.0, 0.7 + 3.75 * len(series))
+    parts = figure.subfigures(len(series), 1, squeeze=False)[:, 0]
+    for part, each in zip(parts, series, strict=True):
+        _block(part, numbers, each, look[each["label"]].color, wide)
+    note = (
+        f"each plane {BINS} x {BINS} cells over the angles that actions can ask for, rad; a cell "
+    )
+    note += "is filled where the mean joint angles of a rollout lie; darker: in more of the seeds"
+    return finish(figure, numbers, TITLE, note)
+
+
+def _series(group: Group, spec: RobotSpec) -> dict:
+    every, shares = [], []
+    for each in group.seeds:
+        good = judged.safe(each.skills)
+        angles = statistics.finite(each.skills.joint_angle, f"{where(each)}: joint angles")
+        every.append(filled(angles[good], spec))
+        shares.append(covered(each, spec, "equal", "safe"))
+    count = np.sum(every, axis=0)
+    cells = [[[int(i), int(j), int(plane[i, j])] for i, j in np.argwhere(plane)] for plane in count]
+    return {
+        "label": group.label,
+        "rollouts": int(np.median([len(it.skills.ret) for it in group.seeds])),
+        "coverage": statistics.summary(shares, f"{group.label}, coverage").plain(),
+        "cells": cells,  # by plane: column, row, how many seeds
+    }
+
+
+def _block(part: SubFigure, numbers: Numbers, each: dict, color: str, wide: int) -> None:
+    summed = statistics.Summary(**each["coverage"])
+    part.suptitle(
+        f"{each['label']}: {each['rollouts']} rollouts, coverage {summed.said(2, 100)} %",
+        fontsize=9,
+        x=0.02,
+        ha="left",
+    )
+    shades = LinearSegmentedColormap.from_list("", ["white", color])
+    grid = part.subplots(len(LEG_PARTS), wide, squeeze=False).ravel()
+    seeds = numbers["n"][each["label"]]
+    for index, (axes, plane) in enumerate(zip(grid, numbers["planes"], strict=True)):
+        picture = np.zeros((numbers["bins"], numbers["bins"]))
+        for i, j, count in each["cells"][index]:
+            picture[j, i] = 0.35 + 0.65 * count / seeds
+        (left, low), (right, high) = plane["low"], plane["high"]
+        extent = (left, right, low, high)
+        axes.imshow(
+            picture,
+            origin="lower",
+            extent=extent,
+            aspect="auto",
+            cmap=shades,
+            vmin=0,
+            vmax=1,
+            interpolation="none",
+        )
+        _named(axes, plane["joints"])
+        axes.set_xticks([left, right], [f"{left:.1f}", f"{right:.1f}"])
+        axes.set_yticks([low, high], [f"{low:.1f}", f"{high:.1f}"])
+
+
+def _named(axes: Axes, joints: list[str]) -> None:
+    axes.set_xlabel(joints[0], fontsize=6, labelpad=-5)
+    axes.set_ylabel(joints[1], fontsize=6, labelpad=-8)
+    axes.tick_params(labelsize=5, length=2, pad=1)
+    axes.set_box_aspect(1)

@@ -1,0 +1,257 @@
+"""`ursa reproduce`: what the paper's questions were answered by, from training on or from results.
+
+Which runs a question needs is data (`RUNS`); what is already there is not done again. Every step
+is a command that anybody could have typed, and is shown before it is run.
+"""
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+from tyro.conf import Positional
+
+from ursa import journal
+from ursa.errors import UserError
+from ursa.evaluate.compare import INCOMPLETE, Comparison, compared, told
+from ursa.evaluate.draw.gallery import FIGURES, refuse_unknown
+from ursa.evaluate.group import gather
+from ursa.evaluate.report import written
+
+SEEDS = 5
+QUESTIONS = {
+    "rq1": "does URSA discover diverse, high-performing locomotion by itself?",
+    "rq2": "can its skills be reused after damage?",
+    "rq3": "can skills that are velocities be commanded?",
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A training that questions need; all its seeds in one program."""
+
+    name: str
+    task: str
+    questions: tuple[str, ...]
+    words: tuple[str, ...]  # of `ursa train`, beside preset, seeds and place
+    training: int  # minutes, preset paper, five seeds, one H200: an estimate
+    measuring: int  # minutes, five seeds, two cores: an estimate
+
+
+RUNS = (
+    Run("forward-ursa", "forward", ("rq1", "rq2"), ("--method", "ursa"), 25, 30),
+    Run("forward-dominic", "forward", ("rq1", "rq2"), ("--method", "dominic"), 25, 8),
+    Run("forward-daydreamer", "forward", ("rq1", "rq2"), ("--method", "daydreamer"), 25, 8),
+    Run(
+        "velocity-ursa",
+        "velocity",
+        ("rq3",),
+        ("--method", "ursa", "--skill.feature", "identity"),
+        25,
+        40,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How large, and where things are."""
+
+    preset: str = "paper"
+    seeds: int = SEEDS
+    quick: bool = False
+    runs: Path = Path("outputs/reproduce")
+    results: Path = Path("results")
+
+    @property
+    def paper(self) -> bool:
+        """As large as the claims are made by."""
+        return self.preset == "paper" and self.seeds == SEEDS and not self.quick
+
+    def train(self, run: Run) -> list[str]:
+        """The command that trains a run, or goes on with it."""
+        place = self.runs / run.name
+        if (place / "config.json").exists():
+            return ["train", "--resume", str(place)]
+        size = ["--preset", self.preset, "--seeds", str(self.seeds), "--out", str(place)]
+        return ["train", "--robot", "a1", "--task", run.task, *run.words, *size]
+
+    def measure(self, run: Run) -> list[str]:
+        """The command that measures a run."""
+        words = ["evaluate", str(self.runs / run.name), "--out", str(self.results / run.name)]
+        return [*words, *(["--quick"] if self.quick else [])]
+
+    def files(self, run: Run) -> list[Path]:
+        """The results a run should have left."""
+        return [self.results / run.name / f"seed_{seed}.json" for seed in range(self.seeds)]
+
+    def trained(self, run: Run) -> bool:
+        """Its journal has reached the last step."""
+        place = self.runs / run.name
+        if not (place / "config.json").exists():
+            return False
+        try:
+            wanted = json.loads((place / "config.json").read_bytes())["train"]["steps"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise UserError(f"{place}/config.json gives no settings ({error!r})") from None
+        return any(event["step"] >= wanted for event in journal.read(place))
+
+
+def reproduce(
+    question: Annotated[Literal["rq1", "rq2", "rq3", "all"], Positional],
+    from_results: bool = False,
+    results: Path | None = None,
+    runs: Path | None = None,
+    out: Path = Path("outputs/reproduced"),
+    figure: tuple[str, ...] = (),
+    preset: Literal["paper", "laptop", "tiny"] = "paper",
+    seeds: int = SEEDS,
+    quick: bool = False,
+    plan: bool = False,
+) -> int:
+    """Make the paper's figures and tables again: rq1, rq2, rq3 or all.
+
+    Trains and measures what is missing (hours on one GPU; the plan is shown first), then draws.
+    With --from-results nothing is trained: tables and figures come from the raw numbers of every
+    seed, in minutes and without a GPU.
+
+      ursa reproduce rq2 --from-results
+      ursa reproduce all --plan
+      ursa reproduce all --preset tiny --seeds 2 --quick    every step in miniature
+
+    Args:
+        question: Which question of the paper.
+        from_results: Only draw; what is missing is listed with the command that makes it.
+        results: Raw results, a folder per run; unset is "results", for a miniature in its runs.
+        runs: Folder for the runs; unset is outputs/reproduce, for a miniature outputs/miniature.
+        out: Folder for tables, figures and the report.
+        figure: Only these figures; unset is all of the question.
+        preset: Size of the runs; the paper's unless you want an impression.
+        seeds: How many seeds of each run.
+        quick: Measure few skills and commands: an impression.
+        plan: Show what would be done, and stop.
+    """
+    refuse_unknown(figure)
+    asked = _asked(question, figure)
+    setting = placed(Setting(preset=preset, seeds=seeds, quick=quick), runs, results)
+    needed = [run for run in RUNS if set(run.questions) & set(asked)]
+    if from_results:
+        _refuse_missing(setting, needed)
+    else:
+        steps = missing(setting, needed)
+        print(planned(setting, needed, steps), flush=True)
+        if plan:
+            return 0
+        for words in steps:
+            _carry_out(words)
+    made = [drawn(setting, one, out, figure) for one in asked]
+    for each in made:
+        print(f"\n{told(each)}")
+    written(_whole(made), out / "report.html")
+    print(f"\n-> {out}: {', '.join(asked)}, report.html")
+    return INCOMPLETE if any(each.complaints for each in made) else 0
+
+
+def missing(setting: Setting, needed: Sequence[Run]) -> list[list[str]]:
+    """The commands that are still to be run, in order."""
+    steps = []
+    for run in needed:
+        if all(file.exists() for file in setting.files(run)):
+            continue
+        if not setting.trained(run):
+            steps.append(setting.train(run))
+        steps.append(setting.measure(run))
+    return steps
+
+
+def planned(setting: Setting, needed: Sequence[Run], steps: Sequence[Sequence[str]]) -> str:
+    """What will be done and how long it may take."""
+    lines = [f"{len(needed)} runs, {setting.seeds} seeds each, preset {setting.preset}"]
+    for run in needed:
+        there = all(file.exists() for file in setting.files(run))
+        lines.append(f"  {run.name:<22}{'results are there' if there else 'to do'}")
+    lines += [f"  $ {shlex.join(['ursa', *words])}" for words in steps]
+    if setting.paper:
+        training, measuring = (
+            sum(
+                getattr(run, kind)
+                for run in needed
+                if any(words[0] == verb and _about(words, run) for words in steps)
+            )
+            for kind, verb in (("training", "train"), ("measuring", "evaluate"))
+        )
+        lines.append(
+            f"about {training} minutes of training (one H200) and {measuring} of measuring (two "
+            "cores), if everything is to be done from the start"
+        )
+    else:
+        lines.append("smaller than the paper: an impression, not a result")
+    return "\n".join(lines)
+
+
+def drawn(setting: Setting, question: str, out: Path, names: Sequence[str]) -> Comparison:
+    """Tables and figures of one question, in a folder of its name."""
+    runs = [run for run in RUNS if question in run.questions]
+    groups = gather([file for run in runs for file in setting.files(run)])
+    mine = [name for name, plan in FIGURES.items() if plan.question == question]
+    return compared(groups, out / question, [name for name in mine if not names or name in names])
+
+
+def placed(setting: Setting, runs: Path | None, results: Path | None) -> Setting:
+    """Folders; a miniature stays away from the paper's, unless told."""
+    if runs is None:
+        runs = Setting.runs if setting.paper else Path("outputs/miniature")
+    if results is None:
+        results = Setting.results if setting.paper else runs / "results"
+    return replace(setting, runs=runs, results=results)
+
+
+def _asked(question: str, names: Sequence[str]) -> tuple[str, ...]:
+    """The questions that are meant; of named figures, those they belong to."""
+    asked = tuple(QUESTIONS) if question == "all" else (question,)
+    for name in names:
+        if FIGURES[name].question not in asked:
+            raise UserError(f"figure {name} belongs to {FIGURES[name].question}, not to {question}")
+    named = {FIGURES[name].question for name in names}
+    return tuple(it for it in asked if not names or it in named)
+
+
+def _whole(made: Sequence[Comparison]) -> list[Comparison]:
+    """One chapter per task: questions that share their runs share their tables."""
+    kept: dict[str, Comparison] = {}
+    for each in made:
+        task = each.groups[0].seeds[0].source.task
+        kept[task] = each if task not in kept else kept[task].joined(each)
+    return list(kept.values())
+
+
+def _refuse_missing(setting: Setting, needed: Sequence[Run]) -> None:
+    lines = []
+    for run in needed:
+        lacking = [file.stem for file in setting.files(run) if not file.exists()]
+        if lacking:
+            commands = [setting.measure(run)]
+            if not setting.trained(run):
+                commands.insert(0, setting.train(run))
+            said = " && ".join(shlex.join(["ursa", *words]) for words in commands)
+            lines += [f"{setting.results / run.name}: {', '.join(lacking)}", f"  $ {said}"]
+    if lines:
+        raise UserError("results are missing; these commands make them:\n  " + "\n  ".join(lines))
+
+
+def _carry_out(words: Sequence[str]) -> None:
+    print(f"$ {shlex.join(['ursa', *words])}", flush=True)
+    done = subprocess.run([sys.executable, "-m", "ursa", *words])
+    if done.returncode:
+        raise UserError(
+            f"`{shlex.join(['ursa', *words])}` ended with code {done.returncode}; the same "
+            "`ursa reproduce` goes on from there"
+        )
+
+
+def _about(words: Sequence[str], run: Run) -> bool:
+    return any(Path(word).name == run.name for word in words)

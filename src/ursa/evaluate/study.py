@@ -1,0 +1,119 @@
+"""Study: how thoroughly agents are measured, and what that means for one agent."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float
+
+from ursa.env.arena import Arena, arena
+from ursa.errors import UserError
+from ursa.evaluate import damage, tracking
+from ursa.evaluate.crowd import Damages
+from ursa.evaluate.definitions import AGAIN, FEW, GRID, REPEATS, ROLLOUTS, STEPS, TRIALS
+from ursa.evaluate.skills import chosen, known
+from ursa.robot.damage import scenarios
+from ursa.robot.number import whole
+from ursa.run.agent import Agent
+
+Array = np.ndarray
+CHUNK = {"pybullet": 64}  # robots at a time, where 512 are too many: Bullet has a world for each
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """What is measured; the defaults are those that claims are made by."""
+
+    skills: int = ROLLOUTS  # rollouts without damage, of skills or of few skills again and again
+    engine: str | None = None  # whose physics; None: that of the training
+    tick: float | None = None  # of the physics, s; None: that of the training, or the engine's own
+    damages: Mapping[str, str] = field(default_factory=lambda: scenarios("simulated"))
+    trials: int = TRIALS
+    again: int = AGAIN
+    grid: int = GRID
+    repeats: int = REPEATS
+    chunk: int = 0  # robots at a time; 0: what suits the engine
+    seed: int = 0  # of the fixed list of chances
+
+    def __post_init__(self) -> None:
+        for name, least in (("skills", FEW), ("trials", 1), ("again", 1), ("repeats", 1)):
+            whole(name, getattr(self, name), least=least)
+        whole("grid", self.grid, least=2)
+        whole("chunk", self.chunk, least=0)
+
+
+QUICK = Study(skills=64, grid=7, repeats=1)  # an impression, not what claims are made by
+
+
+@dataclass(frozen=True)
+class Job:
+    """A study of one agent, worked out: refusals happen here, before the first rollout."""
+
+    agent: Agent
+    study: Study
+    z: Float[Array, "m D"]
+    cases: Mapping[str, Damages]  # scenarios, the undamaged first; empty where none apply
+    rows: int  # of z that are candidates after damage
+    follows: bool  # velocity commands are tracked
+    tick: float
+
+    @property
+    def engine(self) -> str:
+        """Whose physics."""
+        return self.study.engine or self.agent.config.engine
+
+    @property
+    def chunk(self) -> int:
+        """Robots in one arena."""
+        return self.study.chunk or CHUNK.get(self.engine, ROLLOUTS)
+
+    @property
+    def steps(self) -> int:
+        """Control steps that it will take."""
+        study, hurt = self.study, max(0, len(self.cases) - 1)
+        after = hurt * self.rows + len(self.cases) * study.again
+        return STEPS * (len(self.z) + after + self.follows * study.repeats * study.grid**2)
+
+    def place(self, count: int) -> Arena:
+        """So many robots at the agent's task, in the study's physics."""
+        return place(self.agent, self.study, count)
+
+
+def job(agent: Agent, study: Study) -> Job:
+    """What a study asks of an agent."""
+    robots = place(agent, study, 1)
+    spec = robots.body.spec
+    tick = getattr(getattr(robots.body, "engine", None), "tick", agent.config.tick)
+    robots.close()
+    z, own = chosen(agent, study.skills), known(agent)
+    # A repertoire's skills are tried once each; whoever has few repeats them up to the trials.
+    rows = own if agent.repertoire is not None else max(own, study.trials)
+    cases = damage.scenarios(spec, study.damages) if own else {}
+    return Job(
+        agent=agent,
+        study=study,
+        z=z,
+        cases=cases,
+        rows=min(rows, len(z)),
+        follows=tracking.follows(agent),
+        tick=float(tick),
+    )
+
+
+def place(agent: Agent, study: Study, count: int) -> Arena:
+    """Robots of the kind that the agent was trained with."""
+    config = agent.config
+    engine = study.engine or config.engine
+    own = config.tick if engine == config.engine else None
+    try:
+        return arena(
+            config.robot,
+            config.task,
+            count,
+            radius=config.arena,
+            engine=engine,
+            tick=own if study.tick is None else study.tick,
+            seed=config.seed,
+        )
+    except UserError as error:
+        raise UserError(f"this agent cannot be measured there: {error}") from None

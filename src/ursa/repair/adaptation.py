@@ -1,0 +1,183 @@
+"""Adaptation: an agent, a damage, a few trials; what they found, and whether it holds."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ursa.adapt import ite, process
+from ursa.adapt.ite import Attempt, Search
+from ursa.errors import UserError, unknown
+from ursa.evaluate.crowd import Crowd, Damages, hurt
+from ursa.evaluate.damage import FRESH
+from ursa.evaluate.definitions import AGAIN, TRIALS
+from ursa.evaluate.study import Study, place
+from ursa.repair.play import NEVER, player
+from ursa.repair.prior import PRIORS, candidates
+from ursa.robot import damage as wounds
+from ursa.robot import registry
+from ursa.run.agent import Agent
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Again:
+    """Fresh rollouts of one skill on the damaged robot."""
+
+    ret: Float[Array, " m"]
+    unsafe: Float[Array, " m"]  # share of steps
+
+
+@dataclass(frozen=True)
+class Adaptation:
+    """What became of a damaged robot that tried a few of its skills."""
+
+    damage: str
+    body: str  # whose physics
+    prior: str  # where the map came from
+    skills: Float[Array, "n D"]
+    search: Search
+    before: Again  # the skill that was best before the damage
+    after: Again  # the skill that was chosen
+
+    @property
+    def first(self) -> int:
+        """The row of the skill that was best before the damage, as far as the map knew."""
+        return self.search.attempts[0].skill
+
+    @property
+    def chosen(self) -> int:
+        """The row of the skill that returned most."""
+        leader = self.search.best
+        assert leader is not None, "an adaptation without a result is refused"
+        return leader.skill
+
+    @property
+    def skill(self) -> Float[Array, " D"]:
+        """The chosen skill, as `Agent.act` takes it."""
+        return self.skills[self.chosen]
+
+
+def adapt(
+    agent: Agent,
+    damage: str,
+    trials: int = TRIALS,
+    *,
+    body: str | None = None,
+    prior: str = "value",
+    unsafe_limit: float = NEVER,
+    told: Callable[[Attempt], None] | None = None,
+) -> Adaptation:
+    """Find a skill for a robot with this damage; `told` hears of each trial at once.
+
+    `body` is another physics than it was trained with; `prior` "value" asks the value function,
+    "measured" tries every skill undamaged first. A trial with a larger share of unsafe steps than
+    `unsafe_limit` is stopped. Equal calls give equal results.
+    """
+    damages = check(agent, damage, trials, body, prior, unsafe_limit)
+    skills = candidates(agent)
+    study = Study(engine=body)
+    robot = place(agent, study, 1)
+    try:
+        hurt(robot, [damages])
+        chart = ite.normalised(skills, PRIORS[prior](agent, skills))
+        trial = player(robot, agent.policy, skills, unsafe_limit)
+        search = ite.search(chart, trial, trials, told=told)
+    finally:
+        robot.close()
+    leader = search.best
+    if leader is None:
+        raise UserError(f"none of {len(search.attempts)} trials returned a finite number")
+    crowd = Crowd(lambda count: place(agent, study, count), agent.policy)
+    spec = robot.body.spec
+    return Adaptation(
+        damage=damage,
+        body=body or (agent.config.engine if spec.legs else spec.name),
+        prior=prior,
+        skills=skills,
+        search=search,
+        before=again(crowd, skills[search.attempts[0].skill], damages),
+        after=again(crowd, skills[leader.skill], damages),
+    )
+
+
+def again(crowd: Crowd, skill: Float[Array, " D"], damages: Damages) -> Again:
+    """Fresh rollouts: a chance that no trial had, the same one for every skill."""
+    chance = FRESH + np.arange(AGAIN)
+    found = crowd.rollouts(np.tile(skill, (AGAIN, 1)), chance, [damages] * AGAIN)
+    return Again(found.ret, found.unsafe)
+
+
+def check(
+    agent: Agent, damage: str, trials: int, body: str | None, prior: str, unsafe_limit: float
+) -> Damages:
+    """The damage that the text names; refuses what cannot be, before anything moves."""
+    spec = registry.robot(agent.config.robot)
+    if trials < 1:
+        raise UserError(f"trials = {trials}, want at least 1")
+    if prior not in PRIORS:
+        raise unknown("prior", prior, PRIORS)
+    if not 0 <= unsafe_limit <= 1:
+        raise UserError(f"unsafe-limit = {unsafe_limit}, want a share of steps from 0 to 1")
+    if body is not None and body not in registry.ENGINES:
+        raise unknown("body", body, registry.ENGINES)
+    if body is not None and not spec.legs:
+        raise UserError(f"{spec.name} has a body of its own, no {body}: leave out the body")
+    return wounds.parse(damage, spec)
+
+
+def as_json(agent: Agent, found: Adaptation) -> dict[str, Any]:
+    """Everything about an adaptation, from which its figure can be drawn again."""
+    search, chart, config = found.search, found.search.chart, agent.config
+    return {
+        "robot": config.robot,
+        "task": config.task,
+        "method": config.method,
+        "steps": agent.steps,
+        "seed": agent.seed,
+        "damage": found.damage,
+        "body": found.body,
+        "prior": found.prior,
+        "length": process.LENGTH,
+        "noise": process.NOISE,
+        "kappa": ite.KAPPA,
+        "trials": [_attempt(it, found.skills) for it in search.attempts],
+        "aborted": search.aborted,
+        "chosen": {"row": found.chosen, "skill": found.skill.tolist()},
+        "rollouts": AGAIN,
+        "before": {"row": found.first, **_again(found.before)},
+        "after": {"row": found.chosen, **_again(found.after)},
+        "map": {
+            "skills": found.skills.tolist(),
+            "expected": (chart.low + chart.span * chart.prior).tolist(),
+            "mean": (chart.low + chart.span * search.belief.mean).tolist(),
+            "deviation": (chart.span * search.belief.deviation).tolist(),
+        },
+    }
+
+
+def _attempt(it: Attempt, skills: Float[Array, "n D"]) -> dict[str, Any]:
+    return {
+        "number": it.number,
+        "row": it.skill,
+        "skill": skills[it.skill].tolist(),
+        "predicted": it.mean,
+        "deviation": it.deviation,
+        "return": _number(it.trial.ret),
+        "unsafe": it.trial.unsafe,
+        "aborted": it.trial.aborted,
+        "best": it.best,
+    }
+
+
+def _again(it: Again) -> dict[str, Any]:
+    return {"returns": [_number(ret) for ret in it.ret.tolist()], "unsafe": it.unsafe.tolist()}
+
+
+def _number(value: float) -> float | None:
+    """JSON has no word for what is not a number but null."""
+    return value if math.isfinite(value) else None

@@ -1,0 +1,123 @@
+"""`ursa adapt`: a run meets damage; a few trials find a skill that still works."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from ursa import durable
+from ursa.adapt.ite import Attempt
+from ursa.errors import UserError
+from ursa.evaluate.definitions import TRIALS
+from ursa.repair import adaptation, picture
+from ursa.repair.adaptation import Adaptation, Again
+from ursa.repair.play import NEVER
+from ursa.run.agent import Agent
+from ursa.run.compiled import keep_programs
+from ursa.run.folder import write_whole
+
+
+def adapt(
+    folder: Path,
+    /,
+    *,
+    damage: str,
+    trials: int = TRIALS,
+    body: str | None = None,
+    prior: str = "value",
+    unsafe_limit: float = NEVER,
+    seed: int | None = None,
+    unfinished: bool = False,
+    out: Path | None = None,
+) -> int:
+    """Break a robot, and let it find, in a few trials, a skill that still works.
+
+    Intelligent Trial and Error: a map says what every skill is worth undamaged; each trial
+    corrects it around the skill that was tried, and the most promising one is next. Afterwards
+    the chosen skill is tried again, beside the one that was best before the damage. Writes
+    adaptation.json (all trials, the map, the chosen skill) and adaptation.png.
+
+      ursa adapt outputs/a1 --damage FL.upper
+      ursa adapt outputs/a1 --damage FR+BL:limp --body pybullet --prior measured
+
+    Args:
+        folder: Where the run was written, or a folder with a published agent.
+        damage: What is broken, for example FL.upper, FR+BL, FL.upper:limp, FL:weak=0.5 or
+            FL.upper:locked=0.9. A joint without a kind is frozen at its nominal angle.
+        trials: How many skills to try, 250 steps (12.5 s) each.
+        body: Whose physics: mujoco or pybullet; unset is the one it was trained with.
+        prior: Where the map comes from: value (the value function, at rest) or measured (all
+            skills are tried undamaged first, which takes a while).
+        unsafe_limit: Stop a trial with a larger share of unsafe steps; 1 never does.
+        seed: Which agent, where several were trained; unset is the first.
+        unfinished: Take an agent whose training has not come to its end.
+        out: Folder to write into; unset is adapt/DAMAGE in the run's. Earlier results go.
+    """
+    keep_programs()
+    agent = Agent.load(folder, seed)
+    if not unfinished:
+        refuse_unfinished(folder, agent)
+    out = out or folder / "adapt" / re.sub(r"[^\w.+-]", "_", damage)
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out} is a file: give another --out")
+    found = adaptation.adapt(
+        agent,
+        damage,
+        trials,
+        body=body,
+        prior=prior,
+        unsafe_limit=unsafe_limit,
+        told=lambda attempt: print(line(attempt, trials), flush=True),
+    )
+    print(summary(found))
+    write_whole(out / "adaptation.json", durable.to_json(adaptation.as_json(agent, found)))
+    picture.draw(out / "adaptation.png", found, title(agent, found))
+    for name in ("adaptation.json", "adaptation.png"):
+        print(f"-> {out / name}")
+    return 0
+
+
+def refuse_unfinished(folder: Path, agent: Agent) -> None:
+    """Numbers of an agent that was still learning are not what a reader takes them for."""
+    whole = agent.config.train.steps
+    if agent.steps < whole:
+        raise UserError(
+            f"{folder} is unfinished: {agent.steps:,} of {whole:,} steps; go on with ursa train "
+            f"--resume {folder}, or take the agent as it is with --unfinished"
+        )
+
+
+def line(it: Attempt, trials: int) -> str:
+    """What is said of a trial as soon as it is over."""
+    stopped = ", stopped" if it.trial.aborted else ""
+    said = f"trial {it.number} of {trials}: skill {it.skill:>3}, predicted {it.mean:8.2f} "
+    said += f"+- {it.deviation:.2f}, returned {it.trial.ret:8.2f} (unsafe {it.trial.unsafe:.2f}"
+    return said + f"{stopped}), best so far: skill {it.best}"
+
+
+def summary(found: Adaptation) -> str:
+    """Before and after."""
+    tried, aborted = len(found.search.attempts), found.search.aborted
+    rows = [f"damage {found.damage}: {tried} of {len(found.skills)} skills tried"]
+    if aborted:
+        rows[0] += f", {aborted} stopped for safety"
+    rows += [
+        _again("best before the damage", found.first, found.before),
+        _again("chosen after it", found.chosen, found.after),
+    ]
+    return "\n".join(rows)
+
+
+def title(agent: Agent, found: Adaptation) -> str:
+    config = agent.config
+    return (
+        f"{config.method} on {config.robot} ({found.body}), {agent.steps:,} steps, seed "
+        f"{agent.seed}: damage {found.damage}"
+    )
+
+
+def _again(name: str, row: int, it: Again) -> str:
+    return (
+        f"  {f'{name}, skill {row}':<36} return {np.median(it.ret):8.2f}, median of {len(it.ret)} "
+        f"({it.ret.min():.2f} .. {it.ret.max():.2f}), unsafe {it.unsafe.mean():.2f}"
+    )

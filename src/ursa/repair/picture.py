@@ -1,0 +1,103 @@
+"""A picture of an adaptation: the map with the path of trials, and what they returned."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib import patheffects
+from matplotlib.figure import Figure
+
+from ursa.adapt import ite
+from ursa.repair.adaptation import Adaptation
+
+Array = np.ndarray
+DOTS = 16  # area of a skill on paper
+
+
+def draw(path: Path, found: Adaptation, title: str) -> None:
+    """Four panels for skills of two columns; otherwise the returns alone, and a line that says so.
+
+    Maps share one scale of colours: from the lowest to the highest of expected and believed.
+    """
+    wide = found.skills.shape[1]
+    if wide != 2:
+        figure = Figure(figsize=(7, 4.5), layout="constrained")
+        returns(figure.subplots(), found)
+        title += f"\nskills have {wide} columns: no map is drawn"
+    else:
+        figure = Figure(figsize=(12, 9.5), layout="constrained")
+        panels = figure.subplots(2, 2).ravel()
+        maps(figure, panels[:3], found)
+        returns(panels[3], found)
+    figure.suptitle(title)
+    figure.savefig(path, dpi=110)
+
+
+def maps(figure: Figure, panels: Any, found: Adaptation) -> None:
+    """Prior with the path, mean and upper bound after it."""
+    search, chart = found.search, found.search.chart
+    believed = {
+        f"expected before ({found.prior}), and the path of trials": chart.prior,
+        f"mean after {len(search.attempts)} trials": search.belief.mean,
+        f"mean + {ite.KAPPA} deviations: where it would look next": ite.promise(search.belief),
+    }
+    levels = {name: chart.low + chart.span * it for name, it in believed.items()}
+    low = min(float(it.min()) for it in levels.values())
+    high = max(float(it.max()) for it in levels.values())
+    x, y = found.skills.T
+    tried = [it.skill for it in search.attempts]
+    for axes, (name, level) in zip(panels, levels.items(), strict=True):
+        colours = {"cmap": "viridis", "vmin": low, "vmax": high}
+        dots = axes.scatter(x, y, c=level, s=DOTS, **colours)
+        if axes is panels[0]:
+            axes.plot(x[tried], y[tried], color="tab:red", linewidth=0.8)
+        axes.scatter(x[tried], y[tried], c=level[tried], s=8 * DOTS, edgecolor="tab:red", **colours)
+        numbers(axes, found)
+        axes.set_title(name, fontsize=10)
+        axes.set_xlabel("z, first column")
+        axes.set_ylabel("z, second column")
+        figure.colorbar(dots, ax=axes, label="return")
+
+
+def numbers(axes: Any, found: Adaptation) -> None:
+    """The order of trials; the chosen skill in a second circle."""
+    edge = [patheffects.withStroke(linewidth=2, foreground="white")]
+    for it in found.search.attempts:
+        x, y = found.skills[it.skill]
+        axes.text(x, y, str(it.number), ha="center", va="center", fontsize=8, path_effects=edge)
+    ring = {"facecolor": "none", "edgecolor": "tab:red", "linewidth": 1.8}
+    axes.scatter(*found.skill, s=20 * DOTS, **ring, label="chosen")
+    axes.legend(loc="best", fontsize=8)
+
+
+def returns(axes: Any, found: Adaptation) -> None:
+    """Trial by trial what was predicted and returned; at the sides the fresh rollouts."""
+    attempts = found.search.attempts
+    number = np.array([it.number for it in attempts])
+    seen = np.array([it.trial.ret for it in attempts])
+    stopped = np.array([it.trial.aborted for it in attempts])
+    leaders = [ite.best(attempts[: it.number]) for it in attempts]
+    line = [np.nan if it is None else it.trial.ret for it in leaders]
+    mean = np.array([it.mean for it in attempts])
+    bound = ite.KAPPA * np.array([it.deviation for it in attempts])
+    bars = np.stack([np.zeros_like(bound), bound])
+    axes.errorbar(number, mean, bars, fmt="o", color="0.6", capsize=3, label="predicted, and bound")
+    axes.step(number, line, where="post", color="tab:red", label="best so far")
+    axes.plot(number, seen, "x", color="tab:blue", label="returned")
+    if stopped.any():
+        axes.plot(number[stopped], seen[stopped], "s", mfc="none", ms=10, label="stopped")
+    _again(axes, 0.0, found.before.ret, "tab:orange", "fresh: best before the damage")
+    _again(axes, len(attempts) + 1.0, found.after.ret, "tab:green", "fresh: chosen")
+    axes.set_xlabel("trial")
+    axes.set_ylabel("return")
+    axes.set_title(
+        f"{len(attempts)} trials; fresh: {len(found.after.ret)} rollouts and their median",
+        fontsize=10,
+    )
+    axes.legend(loc="best", fontsize=7)
+
+
+def _again(axes: Any, at: float, ret: Float[Array, " m"], color: str, name: str) -> None:
+    axes.plot(np.full(len(ret), at), ret, ".", color=color)
+    axes.hlines(np.median(ret), at - 0.3, at + 0.3, color=color, label=name)

@@ -1,0 +1,165 @@
+"""`ursa evaluate`: one file per seed and a table, or one line that says why not."""
+
+import json
+import re
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from evaluate.born import born
+from evaluate.made import made
+from runs import A1, POINT, TWO, quickly
+from ursa import cli
+from ursa.evaluate.command import inside
+from ursa.evaluate.results import load
+from ursa.evaluate.study import QUICK, Study
+from ursa.evaluate.told import nan, told
+from ursa.robot.registry import robot
+
+
+def evaluate(*words) -> int:
+    return cli.main(["evaluate", *map(str, words), "--quiet"])
+
+
+def test_every_seed_is_measured_and_told(tmp_path, capsys):
+    run = born(replace(TWO, seed=3), tmp_path / "run")
+    with quickly():
+        assert evaluate(run, "--skills", 8) == 0
+    assert sorted(path.name for path in (run / "results").iterdir()) == [
+        "seed_3.json",
+        "seed_4.json",
+    ]
+    one, other = (load(run / "results" / f"seed_{seed}.json") for seed in (3, 4))
+    assert (one.source.seed, other.source.seed) == (3, 4)
+    assert one.source.run == "run"
+    assert (one.skills.ret != other.skills.ret).any()
+    printed = capsys.readouterr().out
+    assert "run seed 3: ursa on point / point" in printed
+    assert f"return, best                {one.skills.ret.max():.1f}" in printed
+    assert f"-> {run / 'results' / 'seed_4.json'}" in printed
+
+
+def test_one_seed_of_several_goes_where_it_is_told(tmp_path):
+    run = born(replace(TWO, seed=3), tmp_path / "run")
+    with quickly():
+        assert evaluate(run, "--skills", 8, "--seed", 4, "--out", tmp_path / "new" / "place") == 0
+    assert [it.name for it in (tmp_path / "new" / "place").iterdir()] == ["seed_4.json"]
+    assert not (run / "results").exists()
+
+
+def test_another_study_does_not_replace_the_usual_one():
+    assert inside(Study(), quick=False) == "results"
+    assert inside(QUICK, quick=True) == "results-quick"
+    assert inside(Study(engine="pybullet"), quick=False) == "results-pybullet"
+    assert inside(Study(tick=0.002), quick=False) == "results-2ms"
+
+
+def tree(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def config(run, **changes):
+    path = run / "agent" / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def other_format(run):
+    path = run / "agent" / "seed_0" / "agent.safetensors"
+    arrays = safetensors.numpy.load(path.read_bytes())
+    path.write_bytes(safetensors.numpy.save(arrays, {"name": "ursa-agent", "version": "9"}))
+
+
+def torn(run):
+    path = run / "agent" / "seed_0" / "agent.safetensors"
+    path.write_bytes(path.read_bytes()[:100])
+
+
+WRONG = {
+    "no run": (lambda run: shutil.rmtree(run), [], "holds no agent"),
+    "nothing saved yet": (lambda run: shutil.rmtree(run / "agent"), [], "holds no agent"),
+    "no such seed": (None, ["--seed", "7"], 'unknown seed of .* "7": valid are 0'),
+    "an agent is missing": (lambda run: config(run, seeds=2), [], "seed_1.*is missing"),
+    "another format": (other_format, [], "has format ursa-agent 9; .* reads ursa-agent 1"),
+    "a torn file": (torn, [], "cannot be read"),
+    "a config that is none": (lambda run: config(run, seeds="x"), [], "does not give the settings"),
+    "another robot": (lambda run: config(run, robot="a2"), [], 'unknown robot "a2"'),
+    "a robot of other sizes": (lambda run: config(run, robot="point", task="point"), [], "shape"),
+    "no such physics": (None, ["--engine", "odd"], 'unknown engine "odd"'),
+    "too long a tick": (None, ["--tick", "0.5"], "tick"),
+    "too few skills": (None, ["--skills", "4"], "skills = 4, want a whole number >= 8"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_cannot_be_measured_is_refused_in_one_line_and_nothing_is_written(
+    case, tmp_path, capsys
+):
+    spoil, words, said = WRONG[case]
+    run = born(A1, tmp_path / "run")
+    if spoil is not None:
+        spoil(run)
+    before = tree(tmp_path)
+    assert evaluate(run, *words) == 2
+    printed = capsys.readouterr()
+    assert printed.err.count("\n") == 1, printed.err
+    assert re.search(said, printed.err), printed.err
+    assert printed.out == ""
+    assert tree(tmp_path) == before
+
+
+def test_an_unfinished_run_is_measured_only_when_asked(tmp_path, capsys):
+    run = born(POINT, tmp_path / "run", steps=320)
+    assert evaluate(run, "--skills", 8) == 2
+    assert "seed 0 is at 320 of 640 steps" in capsys.readouterr().err
+    assert not (run / "results").exists()
+    with quickly():
+        assert evaluate(run, "--skills", 8, "--unfinished") == 0
+    assert load(run / "results" / "seed_0.json").source.steps == 320
+
+
+def test_a_file_in_the_place_of_the_results_is_not_written_over(tmp_path, capsys):
+    run = born(POINT, tmp_path / "run")
+    (run / "results").write_text("mine")
+    assert evaluate(run, "--skills", 8) == 2
+    assert "is a file" in capsys.readouterr().err
+    assert (run / "results").read_text() == "mine"
+
+
+def test_returns_that_are_not_numbers_are_counted_and_placed():
+    found = made(rollouts=16)
+    assert nan(found) == ""
+    ret, again = found.skills.ret.copy(), found.damages[1].again.copy()
+    ret[[2, 5]], again[0] = np.nan, np.inf
+    hurt = replace(found.damages[1], again=again)
+    found = replace(
+        found,
+        skills=replace(found.skills, ret=ret),
+        damages=(found.damages[0], hurt, *found.damages[2:]),
+    )
+    assert nan(found).splitlines() == [
+        "  NOT A NUMBER: 2 of 16 returns, skills, row 2, 5",
+        "  NOT A NUMBER: 1 of 5 returns, FR.upper, again, row 0",
+    ]
+    printed = told(found, robot("a1"))
+    assert "return, median              nan" in printed  # not averaged away
+    assert "2 of 16 returns" in printed
+
+
+def test_the_table_tells_damages_and_commands():
+    printed = told(made(rollouts=64), robot("a1"))
+    found = made(rollouts=64)
+    line = next(it for it in printed.splitlines() if it.startswith("  FR+BL"))
+    hurt = found.damages[-1]
+    assert line.split() == [
+        "FR+BL",
+        f"{hurt.ret.max():.1f}",
+        f"{hurt.trial_ret.max():.1f}",
+        f"{hurt.again.mean():.1f}",
+    ]
+    follows = made(task="velocity", rollouts=64)
+    assert follows.tracking is not None
+    count = follows.tracking.reachable.sum()
+    assert f"commands: {count} of 441 reachable" in told(follows, robot("a1"))

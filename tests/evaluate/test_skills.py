@@ -1,0 +1,70 @@
+"""Which skills are tried: the most spread out, the most spread out few first, drawn if need be."""
+
+import numpy as np
+import pytest
+
+from evaluate.born import born
+from runs import quickly
+from ursa import Agent
+from ursa.evaluate.skills import chosen, known, led, promised
+from ursa.run.settings import configure
+
+
+@pytest.fixture(scope="module")
+def agents(tmp_path_factory):
+    place = tmp_path_factory.mktemp("born")
+    with quickly():
+
+        def agent(method: str, **options) -> Agent:
+            config = configure("tiny", {"robot": "point", "task": "point", "method": method})
+            name = f"{method}{options}"
+            return Agent.load(born(config, place / name, **options))
+
+        yield agent
+
+
+def test_skills_are_known_ones_without_repetition_and_begin_with_the_few(agents):
+    agent = agents("ursa")
+    found = chosen(agent, 20)
+    rows = {tuple(row) for row in agent.skills.astype(float).tolist()}
+    tried = [tuple(row) for row in found.tolist()]
+    assert len(set(tried)) == 20
+    assert set(tried) <= rows
+    few = {tuple(row) for row in agent.thin(8).astype(float).tolist()}
+    assert set(tried[:8]) == few
+    assert set(tried) == {tuple(row) for row in agent.thin(20).astype(float).tolist()}
+
+
+def test_where_too_few_are_known_others_are_drawn(agents):
+    agent = agents("ursa", known=5)
+    found = chosen(agent, 12)
+    assert known(agent) == 5
+    assert {tuple(it) for it in found[:5].tolist()} == {
+        tuple(it) for it in agent.skills.astype(float).tolist()
+    }
+    assert found.shape == (12, 2)
+    assert np.isfinite(found).all()
+    np.testing.assert_array_equal(found, chosen(agent, 12))
+
+
+def test_skills_of_a_method_s_own_are_repeated_in_turn(agents):
+    found = chosen(agents("dominic"), 20)
+    np.testing.assert_array_equal(found[:8], np.eye(8))
+    np.testing.assert_array_equal(found[8:16], np.eye(8))
+    np.testing.assert_array_equal(found[16:], np.eye(8)[:4])
+    assert chosen(agents("daydreamer"), 9).shape == (9, 0)
+
+
+def test_rows_that_lead_are_taken_out_of_their_places():
+    rows = np.array([[1.0], [2.0], [3.0], [2.0]])
+    assert led(rows, np.array([[3.0], [2.0]]))[:, 0].tolist() == [3.0, 2.0, 1.0, 2.0]
+
+
+def test_what_is_promised_is_the_mean_over_wakings(agents):
+    agent = agents("ursa")
+    z = chosen(agent, 8)
+    rest = agent.arena().start().observation
+    found = promised(agent, z)
+    assert found.shape == (8,)
+    values = agent.value(np.repeat(rest, 64, axis=0), np.repeat(z, 8, axis=0)).reshape(8, 8)
+    np.testing.assert_allclose(found, values.mean(axis=1), rtol=1e-6, atol=1e-8)
