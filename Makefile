@@ -28,8 +28,19 @@ train: setup  ## discover skills with a simulated A1, then see them (about ten m
 	else $(BIN)/ursa train --preset laptop --out $(OUT); fi
 	@$(BIN)/ursa look $(OUT)
 
-test: setup check  ## what CI runs: the checks below, then every test
+# The tests that train to the end take minutes on one core: they run beside all others.
+SLOW := tests/run/test_learns.py
+LEARNT := .cache/learnt.log
+
+test: setup check  ## what CI runs: the checks below, then every test (some: make test ARGS=tests/nn)
+ifdef ARGS
 	$(BIN)/python -m pytest $(ARGS)
+else
+	@mkdir -p .cache; $(BIN)/python -m pytest $(SLOW) > $(LEARNT) 2>&1 & slow=$$!; \
+	$(BIN)/python -m pytest --ignore=$(SLOW); rest=$$?; \
+	wait $$slow; learnt=$$?; echo "$(SLOW):"; cat $(LEARNT); \
+	test $$rest -eq 0 && test $$learnt -eq 0
+endif
 
 check: setup  ## formatting, lint, types, and the import arrows; seconds
 	$(BIN)/ruff format --check .
