@@ -127,7 +127,7 @@ def changed(path, value):
         ("train.batch", 0, "train.batch = 0: want at least 1"),
         ("train.unroll", -1, "train.unroll = -1: want at least 0"),
         ("skill.skill_period", 0, "skill.skill_period = 0: want at least 1"),
-        ("dominic.skills", 1, "dominic.skills = 1: want at least 2"),
+        ("dominic.skills", 2, "dominic.skills = 2: want at least 3"),
         ("seeds", 0, "seeds = 0: want at least 1"),
         ("seed", -1, "seed = -1: want at least 0"),
         ("tick", 0.0, "tick = 0.0: want > 0"),

@@ -153,7 +153,7 @@ SHARES = (
     "dominic.burn_in",
     "dominic.average_rate",
 )
-LEAST = {"seed": 0, "train.unroll": 0, "dominic.skills": 2}  # one skill has no neighbour
+LEAST = {"seed": 0, "train.unroll": 0, "dominic.skills": 3}  # skill 0 is nobody's neighbour
 LARGEST_SEED = 2**31 - 1  # of the last seed: what every generator takes
 
 

@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 from ursa.agent.method import Skills
-from ursa.baselines.dominic import dominic, draw, feel, force, memory, nearest, share, slack
+from ursa.baselines.dominic import (
+    diversity,
+    dominic,
+    draw,
+    feel,
+    force,
+    memory,
+    nearest,
+    share,
+    slack,
+)
 from ursa.config import DominicConfig
 from ursa.presets import tiny
 from ursa.world.imagine import Dream
@@ -16,7 +26,7 @@ from worlds import newborn, same, skills, slider, updating, view, whole
 
 CONFIG = DominicConfig(skills=3)
 BEHAVIOR = tiny().behavior
-PSI = jnp.array([[0.0, 0.0], [0.5, 0.0], [0.0, 2.0]])
+PSI = jnp.array([[0.1, 0.0], [0.0, 0.0], [0.5, 0.0]])  # skill 0 is between the others
 
 
 def handed():
@@ -36,10 +46,10 @@ def remembered(**changes):
 # ---- the force ---------------------------------------------------------------------------------
 
 
-def test_neighbours():
+def test_skill_0_has_a_neighbour_and_is_nobodys():
     length, other = nearest(PSI)
-    np.testing.assert_allclose(length, [0.5, 0.5, 2.0])
-    np.testing.assert_array_equal(other, [1, 0, 0])
+    np.testing.assert_allclose(length, [0.1, 0.5, 0.5])
+    np.testing.assert_array_equal(other, [1, 2, 1])
 
 
 def test_skills_push_each_other_away_within_l0_and_pull_beyond():
@@ -67,26 +77,40 @@ def dream(phi):
     )
 
 
-def test_diversity_is_progress_along_the_line_from_the_neighbour():
-    """At (0.3, 0.4), centred half-way between the two averages and divided by two features.
-
-    Skill 0: 0.875 (0.05, 0.4).(-0.5, 0) / 2; skill 1 the reverse; skill 2 with the bounded
-    force -1: -(0.3, -0.6).(0, 2) / 2.
-    """
-    felt = feel(CONFIG, dream((0.3, 0.4)), handed(), remembered())
-    np.testing.assert_allclose(felt["diversity"][0, :, 0], [-0.0109375, 0.0109375, 0.6], rtol=1e-5)
+def test_what_is_averaged_is_reward_cost_and_features():
+    felt = feel(dream((0.3, 0.4)), handed(), remembered())
     np.testing.assert_allclose(felt["value"][0, :, 0], [1, 2, 3])
     np.testing.assert_allclose(felt["cost"][0, :, 0], [-1, 0, 1])
     np.testing.assert_allclose(felt["psi"][0], np.broadcast_to([0.3, 0.4], (3, 2)))
 
 
-def test_centring_takes_nothing_but_a_constant_away():
-    """Without it: c phi.(Psi_i - Psi_j) / 2 = -0.065625, 0.065625, -0.4 (c bounded to -1)."""
-    here, origin = (
-        feel(CONFIG, dream(phi), handed(), remembered())["diversity"][0, :, 0]
-        for phi in ((0.3, 0.4), (0.0, 0.0))
-    )
-    np.testing.assert_allclose(here - origin, [-0.065625, 0.065625, -0.4], rtol=1e-5)
+def pushes(config, known, psi, *, of=0):
+    """The gradient of one dream's diversity with respect to its (1-gamma)psi."""
+
+    def value(psi):
+        return diversity(config, seen(np.zeros(3), psi=psi), known)[-1, of]
+
+    return jax.grad(value)(jnp.asarray(psi, jnp.float32))
+
+
+def test_at_its_average_a_skill_is_pushed_from_its_neighbour_by_the_force():
+    """1 - 0.5^3, along x; skill 0 is not in the way."""
+    for skill, wanted in [(1, -0.875), (2, 0.875)]:
+        found = pushes(CONFIG, remembered(), PSI, of=skill)
+        np.testing.assert_allclose(found[skill], [wanted, 0.0], atol=1e-6)
+        np.testing.assert_array_equal(np.delete(found, skill, axis=0), np.zeros((2, 2)))
+
+
+def test_psi_that_has_arrived_is_pushed_no_further_although_the_average_lags():
+    """Skill 2 has its average at 0.5 from skill 1's: at l0 = 1 the push ends, beyond it turns."""
+    for x, wanted in [(-0.2, 1.0), (0.5, 0.875), (1.0, 0.0), (1.2, 1 - 1.2**3), (9.0, -1.0)]:
+        found = pushes(CONFIG, remembered(), [(0.1, 0.0), (0.0, 0.0), (x, 5.0)], of=2)
+        np.testing.assert_allclose(found[2], [wanted, 0.0], atol=1e-6)
+
+
+def test_skills_at_the_same_place_are_not_pushed_at_all():
+    known = replace(remembered(), psi=jnp.zeros((3, 2)))
+    np.testing.assert_array_equal(pushes(CONFIG, known, PSI), np.zeros((3, 2)))
 
 
 # ---- the bound on reward -----------------------------------------------------------------------
@@ -105,16 +129,15 @@ def test_slack_above_nine_tenths_of_the_best_also_when_that_is_negative(value, w
 
 
 def seen(value, psi=PSI, z=None, progress=0.5):
-    """A dream of two steps; what counts for the averages is the first."""
+    """A dream of two steps; what counts for the averages is the last."""
     after = {
-        "value": np.stack([value, np.full(3, 99.0)])[..., None],
-        "diversity": np.broadcast_to([[1.0], [2.0], [3.0]], (2, 3, 1)),
-        "psi": np.stack([psi, np.full((3, 2), 99.0)]),
+        "value": jnp.stack([jnp.full(3, 99.0), value])[..., None],
+        "psi": jnp.stack([jnp.full((3, 2), 99.0), psi]),
         "cost": np.full((2, 3, 1), -0.5),
     }
-    slow = {"value": np.zeros((2, 3, 1)), "diversity": np.zeros((2, 3, 1))}
+    slow = {"value": np.zeros((2, 3, 1))}
     given = handed() if z is None else replace(handed(), z=jnp.asarray(z, jnp.float32))
-    return view(after, slow, {"safe": 0.0}, given, {"value": 2.0, "diversity": 4.0}, progress)
+    return view(after, slow, {"safe": 0.0}, given, {"value": 2.0}, progress)
 
 
 def after(value, config=CONFIG, mu=(0.0, 0.0, 0.0), **given):
@@ -139,9 +162,9 @@ def test_averages_move_one_per_cent_and_only_those_of_skills_that_were_dreamt():
     z = [[0, 1, 0], [0, 1, 0], [0, 0, 1]]
     value = np.array([4.0, 6.0, 7.0])
     before = remembered()
-    found = method.remember(before, seen(value, psi=np.ones((3, 2)), z=z))
+    found = method.remember(before, seen(value, psi=jnp.ones((3, 2)), z=z))
     np.testing.assert_allclose(found.psi[0], PSI[0])
-    np.testing.assert_allclose(found.psi[1], [0.99 * 0.5 + 0.01, 0.01], rtol=1e-5)
+    np.testing.assert_allclose(found.psi[2], [0.99 * 0.5 + 0.01, 0.01], rtol=1e-5)
     np.testing.assert_allclose(found.value[0], 0)
     np.testing.assert_allclose(found.value[1] / found.value[2], 5 / 7, rtol=1e-5)  # mean of 4, 6
 
@@ -172,15 +195,15 @@ def test_during_burn_in_averages_move_and_multipliers_wait():
 
 
 def test_each_skill_mixes_reward_and_diversity_by_its_own_weight():
-    """Advantages 5, 4, 3 of reward (spread 2) and 1/4, 2/4, 3/4 of diversity (spread 4)."""
+    """Advantages 5, 4, 3 of reward (spread 2); half a unit from the neighbour, 0.875 * 0.5 of diversity."""
     method = dominic(BEHAVIOR, CONFIG, 2, 0.0)
     known = remembered(mu=jnp.array([0.0, 0.0, np.log(3)]))
     found = method.judge(seen(np.array([10.0, 8.0, 6.0])), known)
-    wanted = [5.0, 0.5 * 4 + 0.5 * 0.5, 0.75 * 3 + 0.25 * 0.75]
-    np.testing.assert_allclose(found.objective[0], wanted, rtol=1e-5)
+    wanted = [5.0, 0.5 * 4 + 0.5 * 0.4375, 0.75 * 3 + 0.25 * 0.4375]
+    np.testing.assert_allclose(found.objective[-1], wanted, rtol=1e-5)
     assert not np.asarray(found.violated["safe"]).any()
     early = method.judge(seen(np.array([10.0, 8.0, 6.0]), progress=0.05), known)
-    np.testing.assert_allclose(early.objective[0], [5, 4, 3], rtol=1e-5)
+    np.testing.assert_allclose(early.objective[-1], [5, 4, 3], rtol=1e-5)
 
 
 def test_an_unsafe_skill_wants_safety_alone():

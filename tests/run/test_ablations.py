@@ -10,17 +10,16 @@ import numpy as np
 import pytest
 
 import points
-from runs import quickly
 from ursa.agent.state import policy
 from ursa.behavior.objective import distance
 from ursa.env.arena import arena
-from ursa.evaluate.rollout import rollout
+from ursa.evaluate.rollout import Rollouts, rollout
 from ursa.robot.reading import Reading
 from ursa.robot.spec import RobotSpec
 from ursa.run.collect import Collector
 from ursa.run.corridor import Discovered, Discovery
 from ursa.run.plan import build
-from ursa.task.point import point
+from ursa.task.point import SAFE_SPEED, point
 from ursa.task.task import Task
 
 ROBOTS = 16
@@ -188,35 +187,38 @@ def test_the_metric_says_which_skill_a_full_repertoire_can_spare(metric, enters)
 # --- safety -------------------------------------------------------------------------------------
 
 
+STRICT = 4.0  # cost per m/s too fast: it must outweigh reward, which is scaled by its spread
+
+
 def hasty(spec: RobotSpec) -> Task:
     """What is rewarded is what is unsafe: the speed along y, of which only 0.5 m/s is safe."""
 
     def reward(before: Reading, after: Reading) -> dict[str, np.ndarray]:
         return {"sideways": after.velocity[:, 1]}
 
-    return replace(point(spec), name="hasty", reward=reward)
+    def cost(reading: Reading) -> np.ndarray:
+        return STRICT * (reading.velocity[:, 1] - SAFE_SPEED)
+
+    return replace(point(spec), name="hasty", reward=reward, cost=cost)
 
 
-def tempted(safety: bool) -> Any:
-    """How points that want to go fast sideways came to act, with or without the constraint."""
+def tempted(safety: bool) -> Rollouts:
+    """What points that want to go fast sideways came to do, with or without the constraint."""
     config = points.config(
         "daydreamer",
         task=f"{__name__}:hasty",
-        behavior={"safety": safety},
-        train={"steps": 8_000},
+        behavior={"safety": safety, "horizon": 4, "entropy_target": 0.1, "min_std": 0.05},
+        train={"steps": 8_000, "steps_per_update": 8, "batch": 8},
     )
-    with quickly():
-        trainer = points.trained(config)
-        mind = jax.tree.map(lambda leaf: leaf[0], trainer.learner.agent)
-        return rollout(trainer.arena, policy(mind), np.zeros((ROBOTS, 0)))
+    trainer = points.trained(config)
+    mind = jax.tree.map(lambda leaf: leaf[0], trainer.learner.agent)
+    return rollout(trainer.arena, policy(mind), np.zeros((ROBOTS, 0)))
 
 
+@pytest.mark.timeout(600)
 def test_without_the_safety_constraint_reward_is_bought_with_unsafe_steps():
     careful, careless = tempted(True), tempted(False)
-    print(
-        careful.posture.mean(0),
-        careful.unsafe.mean(),
-        careless.posture.mean(0),
-        careless.unsafe.mean(),
-    )
-    assert careful.ret.mean() < careless.ret.mean()
+    assert careless.posture[:, 1].min() > 0.9  # of the 1 m/s it can do
+    assert careless.unsafe.min() > 0.95
+    assert careful.posture[:, 1].max() < 0.55
+    assert careful.unsafe.max() < 0.6

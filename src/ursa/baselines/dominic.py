@@ -1,8 +1,12 @@
 """DOMiNiC on URSA's backbone: eight near-optimal policies that keep their distance.
 
 Skill i >= 1 mixes reward and diversity by its own multiplier mu_i; skill 0 follows reward alone
-and says what optimal is. Diversity pulls the average features of a skill away from its nearest
-neighbour's, less the further they are, and back beyond the distance l0 (a Van der Waals force).
+and says what optimal is. Diversity pushes a skill away from the average features of its nearest
+neighbour, less the further it is, and back beyond the distance l0 (a Van der Waals force).
+
+Where the original rewards every step for features that lie in the direction of the push, here
+(1-gamma)psi itself is pushed: the dream has its gradient. A reward that was fixed by the averages
+would drive a skill on until they tell that it has arrived, past its place and its neighbours.
 """
 
 from functools import partial
@@ -21,6 +25,7 @@ from ursa.config import BehaviorConfig, DominicConfig
 from ursa.world.imagine import Dream
 
 SMALLEST = 1e-3  # of |v_0| when the multiplier's step is normalised by it
+TOUCHING = 1e-6  # skills nearer than this do not know which way to go
 
 
 class Memory(eqx.Module):
@@ -41,12 +46,11 @@ def dominic(
         skill_size=config.skills,
         signals=(
             Signal("value", 1, scaled=True),
-            Signal("diversity", 1, scaled=True),
             Signal("psi", feature_size),
             Signal("cost", 1, discount=behavior.constraint_discount),
         ),
         constraints=("safe",) if behavior.safety else (),
-        feel=partial(feel, config),
+        feel=feel,
         judge=partial(judge, config, tolerance),
         draw=partial(draw, config.skills),
         memory=partial(memory, config, feature_size),
@@ -69,32 +73,42 @@ def memory(config: DominicConfig, feature_size: int, seed: int) -> Memory:
 
 
 def nearest(psi: Float[Array, "K P"]) -> tuple[Float[Array, " K"], Int[Array, " K"]]:
-    """Distance to, and index of, each skill's nearest neighbour."""
+    """Distance to, and index of, each skill's nearest neighbour; skill 0 is nobody's.
+
+    Bound to reward it could not give way, and skills between it and a bound of what is safe or
+    possible would be trapped.
+    """
     gaps = jnp.square(psi[:, None] - psi[None]).sum(-1)
-    gaps = jnp.where(jnp.eye(psi.shape[0], dtype=bool), jnp.inf, gaps)
+    alone = jnp.eye(psi.shape[0], dtype=bool).at[:, 0].set(True)
+    gaps = jnp.where(alone, jnp.inf, gaps)
     return jnp.sqrt(gaps.min(-1)), gaps.argmin(-1)
 
 
-def force(config: DominicConfig, length: Float[Array, " K"]) -> Float[Array, " K"]:
+def force(config: DominicConfig, length: Float[Array, "..."]) -> Float[Array, "..."]:
     """1 - (l / l0)^3: repulsion within l0, attraction beyond, bounded."""
     return jnp.clip(1 - (length / config.distance) ** 3, -1.0, 1.0)
 
 
-def feel(config: DominicConfig, dream: Dream, skills: Skills, known: Memory) -> Values:
-    """Reward, cost, features, and diversity: moving away from the neighbour's average."""
-    phi = skills.phi(dream.posture)
-    length, other = nearest(known.psi)
-    away = known.psi - known.psi[other]
-    middle = (known.psi + known.psi[other]) / 2
-    pull = force(config, length)[:, None] * away / known.psi.shape[-1]
-    per_dream, offset = skills.z @ pull, skills.z @ (pull * middle).sum(-1)
-    diversity = (phi * per_dream[None]).sum(-1) - offset[None]
+def feel(dream: Dream, skills: Skills, _: Memory) -> Values:
+    """V averages reward, psi averages phi, C averages cost."""
     return {
         "value": dream.reward[..., None],
-        "diversity": diversity[..., None],
-        "psi": phi,
+        "psi": skills.phi(dream.posture),
         "cost": dream.cost[..., None],
     }
+
+
+def diversity(config: DominicConfig, view: View, known: Memory) -> Float[Array, "H N"]:
+    """How far beyond its neighbour's average each psi is, times the force there.
+
+    Lengths are along the line between the two averages: all states of a skill are to go the same
+    way. The gradient is the force; the value has no meaning of its own.
+    """
+    z, (length, other) = view.skills.z, nearest(known.psi)
+    line = (known.psi - known.psi[other]) / jnp.maximum(length, TOUCHING)[:, None]
+    start = (known.psi[other] * line).sum(-1)
+    along = jnp.einsum("hnp,np->hn", view.returns["psi"], z @ line) - (z @ start)[None]
+    return jax.lax.stop_gradient(force(config, along)) * along
 
 
 def share(config: DominicConfig, mu: Float[Array, " K"], progress: Float[Array, ""]) -> Array:
@@ -105,7 +119,7 @@ def share(config: DominicConfig, mu: Float[Array, " K"], progress: Float[Array, 
 
 def judge(config: DominicConfig, tolerance: float, view: View, known: Memory) -> Verdict:
     weight = (view.skills.z @ share(config, known.mu, view.progress))[None]
-    wish = weight * advantage(view, "value") + (1 - weight) * advantage(view, "diversity")
+    wish = weight * advantage(view, "value") + (1 - weight) * diversity(config, view, known)
     cost = view.returns["cost"][..., 0]
     safe = view.levels.get("safe", jnp.zeros_like(cost))
     violated = cost > tolerance
@@ -116,7 +130,7 @@ def judge(config: DominicConfig, tolerance: float, view: View, known: Memory) ->
         metrics={
             "safe/violated": violated.mean(),
             "safe/cost": cost.mean(),
-            "dominic/distance": length.mean(),
+            "dominic/distance": length[1:].mean(),
             "dominic/weight": jax.nn.sigmoid(known.mu[1:]).mean(),
             "dominic/value_worst": known.value[1:].min(),
             "dominic/value_best": known.value[0],
@@ -133,8 +147,9 @@ def remember(config: DominicConfig, known: Memory, view: View) -> Memory:
         mean = jnp.einsum("nk,nw->kw", z, now) / jnp.maximum(count, 1.0)[:, None]
         return jnp.where(count[:, None] > 0, (1 - rate) * old + rate * mean, old)
 
-    psi = average(known.psi, view.returns["psi"][0])
-    value = average(known.value[:, None], view.returns["value"][0])[:, 0]
+    # At the end of a dream: it began where any other skill may have been.
+    psi = average(known.psi, view.returns["psi"][-1])
+    value = average(known.value[:, None], view.returns["value"][-1])[:, 0]
     gap = slack(config, value) / jnp.maximum(jnp.abs(value[0]), SMALLEST)
     with jax.numpy_dtype_promotion("standard"):  # optax raises a float to an integer power
         step, moments = optax.scale_by_adam().update(gap, known.moments)
