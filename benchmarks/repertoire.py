@@ -1,4 +1,5 @@
-"""What an insertion into the repertoire costs, against recomputing every neighbour for each row.
+"""What an insertion into the repertoire costs, against recomputing every neighbour for each row;
+for five seeds side by side; and what the replay of a million steps of the A1 takes.
 
     python -m benchmarks.repertoire [--json FILE]
 
@@ -11,15 +12,22 @@ import jax
 import numpy as np
 
 from benchmarks.report import emit, run, seconds
+from ursa import replay
+from ursa.robot.a1 import A1
+from ursa.robot.observation import Layout
 from ursa.skill import kde
 from ursa.skill.distance import neighbours
 from ursa.skill.repertoire import Repertoire, extend, refresh, thin
+from ursa.types import Sizes
 
 SIZES = (512, 4096, 32768)
 ROWS = 32  # a step of 32 robots
 POSTURE, SKILL = 13, 2
+SEEDS = 5
+MILLION = (32, 31_250)  # robots, columns
 
 insert = jax.jit(extend)
+insert_beside = jax.jit(jax.vmap(extend))
 measure = jax.jit(refresh)
 search = jax.jit(neighbours)
 draw = jax.jit(kde.draw, static_argnums=2)
@@ -27,9 +35,22 @@ entropy = jax.jit(kde.entropy)
 thinned = jax.jit(thin, static_argnums=1)
 
 
-def repertoire(sizes: tuple[int, ...] = SIZES) -> None:
-    for size in sizes:
+def repertoire(tables: tuple[int, ...] = SIZES) -> None:
+    for size in tables:
         costs(size)
+    beside(4096)
+    sizes = Sizes(observation=Layout(A1).size, action=A1.action_size, posture=POSTURE)
+    emit("replay of 1M steps of the A1", replay.nbytes(*MILLION, sizes) / 1e6, "MB")
+
+
+def beside(size: int) -> None:
+    """The insertions of a step for several seeds as one program."""
+    rng = np.random.default_rng(0)
+    tables = [full(rng, size) for _ in range(SEEDS)]
+    table = jax.tree.map(lambda *leaves: jax.numpy.stack(leaves), *tables)
+    batch = jax.tree.map(lambda *leaves: np.stack(leaves), *[rows(rng, ROWS) for _ in tables])
+    taken = timed(lambda: insert_beside(table, *batch), repeats=21)
+    emit(f"insert {ROWS} rows into each of {SEEDS} x {size}", 1e6 * taken, "us")
 
 
 def costs(size: int) -> None:

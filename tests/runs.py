@@ -26,10 +26,10 @@ LABELS = {"time", "time/seconds"}  # what two equal runs may differ in
 
 
 @contextmanager
-def quickly() -> Iterator[None]:
+def quickly(quick: bool = True) -> Iterator[None]:
     """Compile without effort: these programs run for a second."""
     before = jax.config.read("jax_disable_most_optimizations")
-    jax.config.update("jax_disable_most_optimizations", True)
+    jax.config.update("jax_disable_most_optimizations", quick)
     try:
         yield
     finally:

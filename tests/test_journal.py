@@ -62,6 +62,16 @@ def test_seeds_have_journals_of_their_own_and_the_mean_hides_no_nan(tmp_path):
     assert mean["nonfinite"] == ["cost"]
 
 
+def test_seeds_keep_their_numbers_when_the_first_is_not_zero(tmp_path):
+    for resume in (None, 1):
+        with Journal(tmp_path, seeds=2, first=5, resume=resume, tensorboard=False) as log:
+            log.write(2 if resume else 1, {"reward": np.array([3.0, 4.0])})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["metrics.jsonl", "seed_5", "seed_6"]
+    for seed, reward in ((5, 3.0), (6, 4.0)):
+        told = [(it["step"], it["reward"]) for it in lines(tmp_path / f"seed_{seed}")]
+        assert told == [(1, reward), (2, reward)]
+
+
 def test_a_value_of_another_shape_or_a_reserved_name_is_refused(tmp_path):
     with Journal(tmp_path, seeds=3, tensorboard=False) as log:
         with pytest.raises(ValueError, match=r"reward has shape \(2,\), want \(\) or \(3,\)"):

@@ -5,6 +5,7 @@ functions once, where the run is put together; nothing compares them later.
 """
 
 from dataclasses import dataclass, field, fields, is_dataclass
+from operator import attrgetter
 
 from ursa.errors import UserError
 
@@ -72,11 +73,17 @@ class SkillConfig:
     vae_beta: float = 0.1
     vae_batch: int = 256
     vae_learning_rate: float = 1e-4
+    vae_rows: int = 512  # rows the repertoire must hold before the VAE learns from it
+    vae_warm: float = 0.1  # share of the run in which it learns at every update
+    vae_frozen: float = 0.5  # share from which on it never learns again
+    vae_gap: int = 1000  # updates: between the two, pauses grow by this much
+    vae_length: int = 200  # updates it learns for after a pause
     commit: str = "instant"  # "instant" (paper) | "window"
     window: int = 10  # rows a window commit averages
     metric: str = "whitened"  # "whitened" | "euclidean" | "literal"
     sampler: str = "kde"  # "kde" (paper) | "box"
     fixed_delta: float = 0.0  # > 0: this threshold instead of the adaptive one (ablation)
+    hold: float = 0.0  # share of dreams that are asked to stay as they begin, where that is safe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +117,27 @@ class DominicConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ForwardConfig:
+    """The forward task, where the paper leaves a term undefined: our default, the alternative."""
+
+    speed: str = "clipped"  # r_velx = clip(v / desired_speed, -1, 1) | raw: v in m/s
+    lateral: str = "squared"  # r_vely = v^2 | absolute: |v|
+    yaw: str = "squared"  # r_yaw = w^2 | absolute: |w|
+    cost: str = "printed"  # 0.7 - r_upr | hinged: never below 0
+    desired_speed: float = 0.3  # m/s at which `clipped` is full
+    joints: tuple[str, ...] = ()  # which joints phi reads beside the height; none named: all
+
+
+@dataclass(frozen=True, kw_only=True)
+class VelocityConfig:
+    """The velocity task: how the cost reads the posture terms."""
+
+    # False: ungated terms, so that a bad hip does not make the cost jump by 1.4. The safe set is
+    # the same either way: when all four are above 0.7, every gate is open. True: as printed.
+    gated: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class Config:
     """A whole run."""
 
@@ -127,6 +155,8 @@ class Config:
     skill: SkillConfig = field(default_factory=SkillConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
     dominic: DominicConfig = field(default_factory=DominicConfig)
+    forward: ForwardConfig = field(default_factory=ForwardConfig)
+    velocity: VelocityConfig = field(default_factory=VelocityConfig)
 
 
 # Floats with a bound of their own; whole numbers are at least 1 unless listed in LEAST.
@@ -142,6 +172,7 @@ POSITIVE = (
     "dominic.distance",
     "dominic.multiplier_rate",
     "dominic.multiplier_clip",
+    "forward.desired_speed",
 )
 NOT_NEGATIVE = ("optimizer.weight_decay", "skill.vae_beta", "skill.fixed_delta")
 SHARES = (
@@ -152,7 +183,20 @@ SHARES = (
     "dominic.optimality",
     "dominic.burn_in",
     "dominic.average_rate",
+    "skill.hold",
+    "skill.vae_warm",
+    "skill.vae_frozen",
 )
+CHOICES = {
+    "skill.feature": ("vae", "identity"),
+    "skill.commit": ("instant", "window"),
+    "skill.metric": ("whitened", "euclidean", "literal"),
+    "skill.sampler": ("kde", "box"),
+    "forward.speed": ("clipped", "raw"),
+    "forward.lateral": ("squared", "absolute"),
+    "forward.yaw": ("squared", "absolute"),
+    "forward.cost": ("printed", "hinged"),
+}
 LEAST = {"seed": 0, "train.unroll": 0, "dominic.skills": 3}  # skill 0 is nobody's neighbour
 LARGEST_SEED = 2**31 - 1  # of the last seed: what every generator takes
 
@@ -184,14 +228,13 @@ def complaints(config: Config) -> list[str]:
         f"skill.distinct_skills = {skill.distinct_skills}: want 1 <= distinct_skills <= "
         f"repertoire_size = {skill.repertoire_size}",
     )
-    for name, allowed in (
-        ("feature", ("vae", "identity")),
-        ("commit", ("instant", "window")),
-        ("metric", ("whitened", "euclidean", "literal")),
-        ("sampler", ("kde", "box")),
-    ):
-        value = getattr(skill, name)
-        want(value in allowed, f"skill.{name} = {value!r}: want one of {', '.join(allowed)}")
+    for path, allowed in CHOICES.items():
+        value = attrgetter(path)(config)
+        want(value in allowed, f"{path} = {value!r}: want one of {', '.join(allowed)}")
+    want(
+        not 0 <= skill.vae_frozen < skill.vae_warm <= 1,
+        f"skill.vae_frozen = {skill.vae_frozen}: want at least vae_warm = {skill.vae_warm}",
+    )
     want(0 < behavior.discount < 1, f"behavior.discount = {behavior.discount}: want 0 < . < 1")
     want(
         0 <= behavior.constraint_discount < 1,

@@ -2,8 +2,8 @@
 
     metrics.jsonl          one JSON object per event: step, time (a label), kind, the metrics
     events.out.tfevents.*  the same numbers for TensorBoard
-    seed_0/, seed_1/, ...  the same two per seed, where several train as one program; the files
-                           above then hold the means over seeds
+    seed_5/, seed_6/, ...  the same two per seed, by its number, where several train as one
+                           program; the files above then hold the means over seeds
 
 A number that is not finite is written as null, and named in the line's `nonfinite`. A full disk
 costs lines, never the run.
@@ -52,12 +52,21 @@ class Journal:
     """The events of one run. Write the line of a step before its checkpoint, then resume fits."""
 
     def __init__(
-        self, folder: Path, *, seeds: int = 1, resume: int | None = None, tensorboard: bool = True
+        self,
+        folder: Path,
+        *,
+        seeds: int = 1,
+        first: int = 0,
+        resume: int | None = None,
+        tensorboard: bool = True,
     ) -> None:
-        """Begin anew, or with `resume` continue after that step: what lies beyond it is cut off."""
+        """Begin anew, or with `resume` continue after that step: what lies beyond it is cut off.
+
+        The seeds are `first`, `first` + 1, and so on.
+        """
         if seeds < 1:
             raise UserError(f"journal: seeds = {seeds}, want at least 1")
-        self._folders = [folder / f"seed_{seed}" for seed in range(seeds)] if seeds > 1 else []
+        self._folders = [folder / f"seed_{first + i}" for i in range(seeds)] if seeds > 1 else []
         self._main = _File(folder, resume, tensorboard)
         self._parts = [_File(part, resume, tensorboard) for part in self._folders]
 
@@ -68,8 +77,8 @@ class Journal:
         seeds = max(1, len(self._parts))
         columns = {name: _per_seed(name, value, seeds) for name, value in metrics.items()}
         now = round(time.time(), 3)
-        for seed, part in enumerate(self._parts):
-            part.write(step, now, kind, {name: values[seed] for name, values in columns.items()})
+        for index, part in enumerate(self._parts):
+            part.write(step, now, kind, {name: values[index] for name, values in columns.items()})
         self._main.write(step, now, kind, {name: _mean(v) for name, v in columns.items()})
 
     def sync(self) -> None:

@@ -51,7 +51,8 @@ def table(agent: Agent, mine: Rollouts, chance: Rollouts) -> str:
             f"{coverage.coverage(it.joint_angle, spec):.4f}"
         )
     count = len(mine.ret)
-    lines = [f"{'':<34}{f'{count} skills':>14}{f'{count} at random':>16}"]
+    ours = f"{count} skills" if agent.repertoire is not None else f"{count} rollouts"
+    lines = [f"{'':<34}{ours:>14}{f'{count} at random':>16}"]
     lines += [f"{name:<34}{tell(mine):>14}{tell(chance):>16}" for name, tell in rows.items()]
     return "\n".join(lines)
 

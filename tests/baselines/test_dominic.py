@@ -66,6 +66,20 @@ def test_the_force_is_the_slope_of_the_van_der_waals_energy(length):
     np.testing.assert_allclose(force(CONFIG, jnp.array([length])) * length, [slope], atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("length", "wanted"),
+    [
+        (0.5, 0.11875),  # 0.5 l^2 - 0.2 l^5
+        (2 ** (1 / 3), 0.158740),  # where the force reaches its bound: 0.1 * 2^(2/3)
+        (2.0, -1.047559),  # from there on -1: less (4 - 2^(2/3)) / 2. Without a bound: -4.4
+    ],
+)
+def test_the_energy_of_the_force_is_that_of_van_der_waals_up_to_the_bound(length, wanted):
+    x = (np.arange(20_000) + 0.5) * length / 20_000  # the midpoint rule
+    c = np.asarray(force(CONFIG, jnp.asarray(x, jnp.float32)))
+    np.testing.assert_allclose((c * x).mean() * length, wanted, rtol=1e-5)
+
+
 def dream(phi):
     """One step in which every skill arrives at the same features."""
     return Dream(
@@ -99,6 +113,31 @@ def test_at_its_average_a_skill_is_pushed_from_its_neighbour_by_the_force():
         found = pushes(CONFIG, remembered(), PSI, of=skill)
         np.testing.assert_allclose(found[skill], [wanted, 0.0], atol=1e-6)
         np.testing.assert_array_equal(np.delete(found, skill, axis=0), np.zeros((2, 2)))
+
+
+def test_at_its_average_the_push_is_the_original_s_reward_per_unit_of_length():
+    """The original pays c phi . (Psi_i - Psi_j) with c = 1 - l^3 for features phi (its code a
+    quarter of that: half a repulsion, averaged over two features). At these three averages that is
+    -0.13125, 0.13125 and, with c = -7, -5.6; our c ends at -1."""
+    config = DominicConfig(skills=4)
+    psi = jnp.array([[9.0, 9.0], [0.0, 0.0], [0.5, 0.0], [0.0, 2.0]])  # skill 0 is far away
+    known = replace(memory(config, 2, 0), psi=psi)
+    length, other = nearest(psi)
+    np.testing.assert_allclose(length[1:], [0.5, 0.5, 2.0])
+    np.testing.assert_array_equal(other[1:], [2, 1, 1])
+    np.testing.assert_allclose(1 - length[1:] ** 3, [0.875, 0.875, -7])
+
+    def total(now):
+        given = replace(handed(), z=jnp.eye(4))
+        returns = {"psi": now[None], "value": jnp.zeros((1, 4, 1)), "cost": jnp.zeros((1, 4, 1))}
+        return diversity(
+            config, view(returns, {"value": np.zeros((1, 4, 1))}, {}, given, {}, 0.5), known
+        ).sum()
+
+    push = jax.grad(total)(psi)[1:]
+    np.testing.assert_allclose(push, [[-0.875, 0], [0.875, 0], [0, -1]], atol=1e-6)
+    paid = (push @ jnp.array([0.3, 0.4])) * length[1:]
+    np.testing.assert_allclose(paid, [-0.13125, 0.13125, -0.8], rtol=1e-5)
 
 
 def test_psi_that_has_arrived_is_pushed_no_further_although_the_average_lags():
@@ -195,7 +234,7 @@ def test_during_burn_in_averages_move_and_multipliers_wait():
 
 
 def test_each_skill_mixes_reward_and_diversity_by_its_own_weight():
-    """Advantages 5, 4, 3 of reward (spread 2); half a unit from the neighbour, 0.875 * 0.5 of diversity."""
+    """Advantages 5, 4, 3 of reward (spread 2); half a unit from the neighbour: 0.875 * 0.5."""
     method = dominic(BEHAVIOR, CONFIG, 2, 0.0)
     known = remembered(mu=jnp.array([0.0, 0.0, np.log(3)]))
     found = method.judge(seen(np.array([10.0, 8.0, 6.0])), known)

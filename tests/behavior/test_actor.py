@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ursa.behavior.actor import actor, clipped, expected
-from ursa.presets import tiny
+from ursa.presets import paper, tiny
 
 N, F, D, A = 6, 5, 2, 3
 
@@ -30,6 +30,15 @@ def test_an_actor_that_says_zero_stands_still_with_a_deviation_of_055(pi):
     mean, std = pi(noise(N, F), pi.skill_part(noise(N, D)))
     np.testing.assert_array_equal(mean, np.zeros((N, A)))
     np.testing.assert_allclose(std, np.full((N, A), 0.1 + 0.9 * 0.5), rtol=1e-6)
+
+
+def test_weights_of_the_deviation_begin_with_ten_times_the_variance_of_those_of_the_mean():
+    """The scale, 1.0 and 0.1, over the mean of the fans, (512 + 12) / 2 = 262."""
+    fresh = actor(np.random.default_rng(0), paper().behavior, F, D, 12)
+    np.testing.assert_allclose(np.var(fresh.std.weight), 1.0 / 262, rtol=0.03)
+    np.testing.assert_allclose(np.var(fresh.mean.weight), 0.1 / 262, rtol=0.03)
+    assert abs(fresh.std.weight).max() <= (3.0 / 262) ** 0.5  # uniform: sqrt(3) deviations
+    assert abs(fresh.mean.weight).max() <= (0.3 / 262) ** 0.5
 
 
 def test_mean_and_deviation_stay_in_their_bounds_however_loud_the_network(pi):

@@ -70,6 +70,14 @@ def test_values_at_the_fixed_point_of_a_constant_stay_there(share, value):
     np.testing.assert_allclose(found, np.full((15, 2, 1), value), rtol=1e-5)
 
 
+def test_of_the_first_return_of_a_dream_five_per_cent_were_dreamt():
+    """0.005 (1 + d + ... + d^14), d = 0.995 * 0.95 = 0.94525; the critic says the rest."""
+    ones, nothing = jnp.ones((16, 1, 1)), jnp.zeros((16, 1, 1))
+    dreamt = lambda_returns(ones[1:], nothing, 0.995, 0.95, share=0.005)[0, 0, 0]
+    told = lambda_returns(nothing[1:], ones, 0.995, 0.95, share=0.005)[0, 0, 0]
+    np.testing.assert_allclose([dreamt, told], [0.05208, 0.94792], atol=5e-6)
+
+
 def test_the_last_value_reaches_the_first_return_with_every_factor_on_the_way():
     def first(value):
         return lambda_returns(jnp.zeros((3, 1, 1)), value, 0.9, 0.8)[0, 0, 0]

@@ -1,10 +1,14 @@
 """Learning curves: windows over lines that do not end where windows do."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from runs import TWO
 from ursa.evaluate.curve import curve, journal_of, learnt
 from ursa.journal import Journal
+from ursa.run.train import train
 
 
 def lines(*pairs):
@@ -43,14 +47,21 @@ def test_a_window_is_a_quarter_of_an_hour_of_one_robot():
 
 
 @pytest.mark.parametrize(("seeds", "expected"), [(1, [0.5]), (2, [4.0])])
-def test_the_lines_of_a_seed_are_found_by_its_place_among_the_seeds(tmp_path, seeds, expected):
-    with Journal(tmp_path, seeds=seeds, tensorboard=False) as journal:
+def test_the_lines_of_a_seed_are_found_by_its_number(tmp_path, seeds, expected):
+    with Journal(tmp_path, seeds=seeds, first=5, tensorboard=False) as journal:
         journal.write(8, {"robot/reward": 0.5 if seeds == 1 else [3.0, 4.0]})
-    found = learnt(tmp_path, 6 if seeds == 2 else 5, 5, seeds)
+    found = learnt(tmp_path, 6 if seeds == 2 else 5, seeds)
     assert found is not None
     assert found.mean.tolist() == expected
 
 
+def test_a_run_writes_where_its_curves_are_looked_for(tmp_path):
+    train(replace(TWO, seed=5), tmp_path, quiet=True, stop=lambda: True)  # before its first step
+    assert {path.name for path in tmp_path.glob("seed_*")} == {"seed_5", "seed_6"}
+    for seed in (5, 6):
+        assert (journal_of(tmp_path, seed, 2) / "metrics.jsonl").exists()
+
+
 def test_a_published_agent_has_no_journal(tmp_path):
-    assert learnt(tmp_path, 0, 0, 1) is None
-    assert journal_of(tmp_path, 0, 0, 1) == tmp_path
+    assert learnt(tmp_path, 0, 1) is None
+    assert journal_of(tmp_path, 0, 1) == tmp_path

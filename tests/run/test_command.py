@@ -90,6 +90,27 @@ def test_everything_impossible_is_listed_before_anything_is_written(capsys, tmp_
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--engine", "pybullet"], ["tick = 0.005 s", "0.002 (fast)"]),
+        (["--robot", "go2", "--engine", "pybullet", "--tick", "0.002"], ["go2"]),
+        (["--tick", "0.5", "--engine", "pybulet"], ["did you mean pybullet"]),
+        (["--tick", "0.5", "--train.batch", "0"], ["tick = 0.5 s", "train.batch = 0"]),
+        (["--robot", "point", "--task", "point", "--engine", "pybullet"], ["a body of its own"]),
+        (["--forward.speed", "fast", "--forward.joints", "FL.knee"], ["forward.speed", "FL.knee"]),
+        (["--skill.vae-frozen", "0.05"], ["skill.vae_frozen = 0.05: want at least vae_warm = 0.1"]),
+    ],
+)
+def test_a_body_or_task_that_cannot_be_is_refused_before_anything_is_written(
+    capsys, tmp_path, words, told
+):
+    said = refused(capsys, *words, "--out", str(tmp_path / "run"))
+    for part in told:
+        assert part in said
+    assert not (tmp_path / "run").exists()
+
+
 def test_an_old_run_is_not_written_over(capsys, tmp_path):
     folder.begin(tmp_path, tiny())
     assert f"--resume {tmp_path}" in refused(capsys, "--preset", "tiny", "--out", str(tmp_path))

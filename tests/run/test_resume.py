@@ -13,9 +13,10 @@ import subprocess
 import sys
 import time
 
+import jax
 import pytest
 
-from runs import A1, POINT, Fate, Killed, differing, environment, lines
+from runs import A1, POINT, Fate, Killed, differing, environment, lines, quickly
 from ursa import checkpoint
 from ursa.errors import UserError
 from ursa.run.folder import config_of
@@ -138,6 +139,15 @@ def test_a_finished_run_has_nothing_to_resume(tmp_path, point):
     assert lines(out) == lines(point)
 
 
+def test_a_run_that_lost_its_checkpoints_is_not_begun_anew_over_its_agent(tmp_path, point):
+    out = tmp_path / "run"
+    shutil.copytree(point, out)
+    shutil.rmtree(out / "checkpoints")
+    with pytest.raises(UserError, match="holds an agent but none of the checkpoints"):
+        train(POINT, out, resume=True, quiet=True)
+    assert lines(out) == lines(point)
+
+
 def test_a_damaged_checkpoint_costs_time_but_not_the_run(tmp_path, point, caplog):
     out = tmp_path / "run"
     shutil.copytree(point, out)
@@ -165,3 +175,19 @@ def test_settings_changed_by_hand_are_refused_with_the_difference(tmp_path, poin
 def test_an_old_run_is_never_written_over(point):
     with pytest.raises(UserError, match="continue it with --resume"):
         train(POINT, point, quiet=True)
+
+
+@pytest.mark.timeout(600)
+def test_programs_compiled_with_effort_go_on_bit_for_bit_too(tmp_path):
+    def run(name, **changes):
+        with quickly(False):
+            train(POINT, tmp_path / name, quiet=True, **changes)
+
+    jax.clear_caches()  # or programs compiled quickly for the tests above would do
+    turns = iter(range(10**6))
+    run("whole")
+    run("halves", stop=lambda: next(turns) >= 77)
+    assert checkpoint.stored(tmp_path / "halves" / "checkpoints")[0].name == "step_000000308"
+    run("halves", resume=True)
+    differ = [it for it in differing(tmp_path / "halves", tmp_path / "whole") if "rows/" not in it]
+    assert differ == []

@@ -117,6 +117,18 @@ def test_the_threshold_under_sigma(plain, distinct, delta):
     np.testing.assert_allclose(value, delta, atol=1e-8)
 
 
+def test_for_an_eighth_of_4096_skills_the_threshold_is_the_root_of_two_times_their_spacing():
+    """(4096 / 512)^(1/2) / 2."""
+    delta = threshold(jnp.full(4096, 0.25), jnp.int32(4096), 2, 512)  # all half a unit apart
+    np.testing.assert_allclose(delta / 0.5, 1.414214, rtol=1e-6)
+
+
+def test_nearest_distances_as_the_crow_flies(wide):
+    nearest, index = neighbours(jnp.asarray(Z), jnp.int32(4))
+    np.testing.assert_allclose(jnp.sqrt(nearest), [1, 2, 1, 2.8284271247], atol=1e-9)
+    assert index.tolist() == [2, 0, 0, 2]
+
+
 def test_the_other_metrics_change_the_ruler_and_the_unit(plain):
     whitened, euclidean, literal = (METRICS[k] for k in ("whitened", "euclidean", "literal"))
     h = jnp.asarray(H)

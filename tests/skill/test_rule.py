@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skill.brute import Brute, lattice, most_crowded, squares
+from ursa.skill.distance import lowest, neighbours
 from ursa.skill.repertoire import Repertoire, extend, place, refresh, thin
 from ursa.skill.rule import NOWHERE
 
@@ -52,6 +53,44 @@ def test_rows_are_appended_until_the_repertoire_is_full():
 )
 def test_of_the_closest_pair_goes_the_one_with_the_nearer_second_neighbour(candidate, slot):
     assert offered(square(), [candidate])[1] == [slot]
+
+
+NEW = 4  # the row of a newcomer behind the four that are there
+
+
+def crowd(repertoire, candidate):
+    """Coordinates of all rows and the newcomer, in the table's own measure."""
+    points = jnp.concatenate([repertoire.skill, jnp.asarray([candidate], jnp.float32)])
+    return (points - repertoire.spread.mean[None]) @ repertoire.ruler.T
+
+
+def second(rows, one, partner):
+    """Distance of a row to its nearest other row, its partner left out."""
+    left = jnp.delete(rows, partner, axis=0)
+    return float(jnp.sqrt(neighbours(left, jnp.int32(4))[0][one - (partner < one)]))
+
+
+@pytest.mark.parametrize(
+    ("start", "candidate", "pair", "seconds", "slot", "plain"),
+    [
+        ("square", (0.9, 0.1), (1, NEW), (1.0, 0.9055385138), NOWHERE, 1),
+        ("square", (2, 2), (0, 1), (2.0, 2.2360679775), 0, 0),
+        ("square", (0.5, 0), (0, NEW), (1.0, 0.5), NOWHERE, 0),
+        ("skewed", (1, 2), (0, 2), (1.8257990604, 1.1952660569), 2, 0),
+        ("skewed", (-0.5, 1.5), (2, NEW), (0.9759306488, 1.7928990853), 2, 2),
+    ],
+)
+def test_second_neighbours_decide_where_an_argmin_takes_the_first(
+    start, candidate, pair, seconds, slot, plain
+):
+    """`seconds`: how far each of the closest pair is from its next neighbour; `plain`: what the
+    argmin that the paper prints would remove, however lonely that is otherwise."""
+    repertoire, unit = {"square": (square, 1.0), "skewed": (skewed, 4 ** (-1 / 6))}[start]
+    rows = crowd(repertoire(), candidate) / unit  # under the paper's Σ = h² S
+    found = (second(rows, *pair), second(rows, *pair[::-1]))
+    np.testing.assert_allclose(found, seconds, rtol=1e-5)
+    assert int(lowest(neighbours(rows, jnp.int32(5))[0])[1]) == plain
+    assert offered(repertoire(), [candidate])[1] == [slot]
 
 
 def test_a_batch_is_inserted_one_after_the_other():
@@ -122,6 +161,22 @@ def test_real_numbers_agree_with_brute_force_too():
     assert slots == expected
     np.testing.assert_allclose(repertoire.nearest, brute.nearest()[0], rtol=1e-12)
     np.testing.assert_array_equal(repertoire.neighbour, brute.nearest()[1])
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+def test_in_float32_the_same_rows_stay_and_the_table_equals_its_own_recomputation(dimensions):
+    """NumPy rounds each square, a compiler may round only their sum: the last bit may differ."""
+    points = np.random.default_rng(dimensions).normal(size=(2000, dimensions)).astype(np.float32)
+    brute = Brute(128, dimensions, np.float32)
+    expected = [brute.offer(point) for point in points]
+    repertoire, slots = offered(Repertoire.empty(128, dimensions, dimensions), points)
+    assert slots == expected
+    nearest, neighbour = brute.nearest()
+    np.testing.assert_array_max_ulp(np.asarray(repertoire.nearest), nearest, maxulp=1)
+    np.testing.assert_array_equal(repertoire.neighbour, neighbour)
+    nearest, neighbour = jax.jit(neighbours)(repertoire.coordinate, repertoire.filled)
+    np.testing.assert_array_equal(repertoire.nearest, nearest)
+    np.testing.assert_array_equal(repertoire.neighbour, neighbour)
 
 
 # Few places, so that rows coincide and distances tie.

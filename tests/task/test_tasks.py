@@ -6,16 +6,17 @@ import pytest
 from hypothesis import given, settings
 
 from readings import readings, standing, turned
+from ursa.config import Config, ForwardConfig, VelocityConfig
 from ursa.errors import UserError
 from ursa.robot.a1 import A1
 from ursa.robot.go2 import GO2
 from ursa.robot.point import POINT
 from ursa.robot.reading import Truth
-from ursa.task.forward import ForwardConfig, forward
+from ursa.task.forward import forward
 from ursa.task.point import point
 from ursa.task.registry import task
 from ursa.task.task import judge
-from ursa.task.velocity import VelocityConfig, velocity
+from ursa.task.velocity import velocity
 
 ON_ITS_SIDE = turned("x", np.pi / 2)  # r_upr = 0.5
 WALK = {"velocity": (0.15, 0.2, 0.0), "gyro": (0.0, 0.0, 0.4)}
@@ -109,13 +110,29 @@ def test_phi_may_read_the_front_legs_alone():
     assert task.posture(reading).tolist() == [[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, A1.rest_height]]
 
 
+def test_a_config_holds_the_choices_of_both_tasks():
+    config = Config(forward=ForwardConfig(joints=("FL.hip",)), velocity=VelocityConfig(gated=True))
+    assert task("forward", A1, config).posture_names == ("FL.hip", "height")
+    splayed = standing(A1, 1).joint_angle.copy()
+    splayed[:, 0::3] = 0.4
+    bent = standing(A1, 1, joint_angle=splayed)
+    gated, plain = (task("velocity", A1, it).cost(bent) for it in (config, None))
+    np.testing.assert_allclose(gated - plain, 1.4)  # two gates that are shut
+
+
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (lambda: ForwardConfig(speed="fast"), 'forward.speed "fast": valid are clipped, raw'),
-        (lambda: ForwardConfig(yaw="sqared"), "did you mean squared"),
-        (lambda: ForwardConfig(cost="none"), "valid are hinged, printed"),
-        (lambda: ForwardConfig(desired_speed=0.0), "desired_speed = 0.0 m/s, want > 0"),
+        (
+            lambda: forward(A1, ForwardConfig(speed="fast")),
+            'forward.speed "fast": valid are clipped, raw',
+        ),
+        (lambda: forward(A1, ForwardConfig(yaw="sqared")), "did you mean squared"),
+        (lambda: forward(A1, ForwardConfig(cost="none")), "valid are hinged, printed"),
+        (
+            lambda: forward(A1, ForwardConfig(desired_speed=0.0)),
+            "desired_speed = 0.0 m/s, want > 0",
+        ),
         (lambda: forward(A1, ForwardConfig(joints=("FL.knee",))), "FL.hip, FL.lower, FL.upper"),
     ],
 )

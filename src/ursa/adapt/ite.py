@@ -1,4 +1,4 @@
-"""Intelligent Trial and Error: which skill to try next, and which was best (paper, 5.2 and D).
+"""Intelligent Trial and Error: which skill to try next, and which was best (paper, 5.3 and D.2).
 
 The paper calls it iterative; the name is that of Cully et al., Nature 521, 2015. The numbers of
 the process (length scale, noise, variance 1, kappa) mean something only on a map whose skills

@@ -37,7 +37,7 @@ class Lived(eqx.Module):
 def learn(
     settings: Settings, state: AgentState, batch: Batch, skills: Skills, key: Key[Array, ""]
 ) -> tuple[AgentState, Metrics]:
-    """World model, dream, critics, multipliers, actor. An update that is not finite is dropped."""
+    """World model, dream and actor, critics, multipliers; dropped whole if it is not finite."""
     world_key, dream_key = jax.random.split(key)
     new, latents, world_metrics = improve_world(settings, state, batch, world_key)
     new, lived, actor_metrics = improve_actor(settings, new, latents, skills, dream_key)

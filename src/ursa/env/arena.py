@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
+from ursa.config import Config
 from ursa.errors import UserError
 from ursa.robot import registry as robots
 from ursa.robot.body import Body, marked
@@ -156,3 +157,11 @@ def arena(
     chosen = tasks.task(task, spec) if isinstance(task, str) else task
     layout = Layout(spec, observation or ObservationConfig())
     return Arena(robots.body(spec, count, **options), chosen, layout, radius)
+
+
+def arena_of(config: Config, count: int, **options: Any) -> Arena:
+    """The arena that a run's config describes; `options` replace what it says of the body."""
+    spec = robots.robot(config.robot)
+    task = tasks.task(config.task, spec, config)
+    own = {"radius": config.arena, "engine": config.engine, "tick": config.tick}
+    return arena(spec, task, count, **{**own, "seed": config.seed, **options})

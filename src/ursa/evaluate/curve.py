@@ -13,9 +13,9 @@ from ursa.evaluate.results import Curve
 REWARD = "robot/reward"
 
 
-def journal_of(run: Path, seed: int, first: int, seeds: int) -> Path:
-    """The folder whose lines are about one seed of a run with `seeds` of them from `first` on."""
-    return run / f"seed_{seed - first}" if seeds > 1 else run
+def journal_of(run: Path, seed: int, seeds: int) -> Path:
+    """The folder whose lines are about one seed of a run of `seeds`."""
+    return run / f"seed_{seed}" if seeds > 1 else run
 
 
 def curve(lines: Iterable[Mapping[str, Any]], window: int = WINDOW) -> Curve | None:
@@ -43,6 +43,6 @@ def curve(lines: Iterable[Mapping[str, Any]], window: int = WINDOW) -> Curve | N
     return Curve(steps=edges, mean=mean, deviation=deviation)
 
 
-def learnt(run: Path, seed: int, first: int, seeds: int) -> Curve | None:
+def learnt(run: Path, seed: int, seeds: int) -> Curve | None:
     """The curve of one seed, or None where the folder holds no journal (a published agent)."""
-    return curve(journal.read(journal_of(run, seed, first, seeds)))
+    return curve(journal.read(journal_of(run, seed, seeds)))

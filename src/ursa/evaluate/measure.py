@@ -69,7 +69,7 @@ def carried_out(
         skills=tried(work.z, value, skills),
         damages=damages,
         tracking=tracked,
-        curve=curve.learnt(run, agent.seed, config.seed, config.seeds) if run else None,
+        curve=curve.learnt(run, agent.seed, config.seeds) if run else None,
         notes=notes
         | {
             "nonfinite": float(sum((~np.isfinite(it)).sum() for it in returns)),

@@ -30,8 +30,8 @@ ASYMMETRIES = (
     "The best of several noisy trials is too good on average. Who wins is decided by fresh "
     "rollouts of what was chosen.",
     "URSA's features are learnt from joint angles and height, and coverage counts joint angles.",
-    "DOMiNiC was re-implemented here on the same world model; its features and the bound on its "
-    "diversity reward are our choice.",
+    "DOMiNiC was re-implemented here on the same world model; its features and how its "
+    "diversity acts are our choice.",
     "The list of damages and the way joints fail are inferred: the paper does not give them.",
     "URSA's reward during training averages over all of its skills, DayDreamer's over one.",
     "The paper simulates in PyBullet; where the physics named above is another, returns are those "

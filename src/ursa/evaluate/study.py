@@ -2,21 +2,25 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
 
-from ursa.env.arena import Arena, arena
-from ursa.errors import UserError
+from ursa.env.arena import Arena, arena_of
+from ursa.errors import UserError, unknown
 from ursa.evaluate import damage, tracking
 from ursa.evaluate.crowd import Damages
 from ursa.evaluate.definitions import AGAIN, FEW, GRID, REPEATS, ROLLOUTS, STEPS, TRIALS
 from ursa.evaluate.skills import chosen, known
+from ursa.robot import registry
 from ursa.robot.damage import scenarios
 from ursa.robot.number import whole
+from ursa.robot.spec import RobotSpec
 from ursa.run.agent import Agent
 
 Array = np.ndarray
+FAILURES = ("frozen", "limp")  # the paper does not say which; both are measured alike
 CHUNK = {"pybullet": 64}  # robots at a time, where 512 are too many: Bullet has a world for each
 
 
@@ -24,6 +28,7 @@ CHUNK = {"pybullet": 64}  # robots at a time, where 512 are too many: Bullet has
 class Study:
     """What is measured; the defaults are those that claims are made by."""
 
+    failure: str = "frozen"  # how joints fail, one of FAILURES
     skills: int = ROLLOUTS  # rollouts without damage, of skills or of few skills again and again
     engine: str | None = None  # whose physics; None: that of the training
     tick: float | None = None  # of the physics, s; None: that of the training, or the engine's own
@@ -40,6 +45,8 @@ class Study:
             whole(name, getattr(self, name), least=least)
         whole("grid", self.grid, least=2)
         whole("chunk", self.chunk, least=0)
+        if self.failure not in FAILURES:
+            raise unknown("failure", self.failure, FAILURES)
 
 
 QUICK = Study(skills=64, grid=7, repeats=1)  # an impression, not what claims are made by
@@ -88,7 +95,7 @@ def job(agent: Agent, study: Study) -> Job:
     z, own = chosen(agent, study.skills), known(agent)
     # A repertoire's skills are tried once each; whoever has few repeats them up to the trials.
     rows = own if agent.repertoire is not None else max(own, study.trials)
-    cases = damage.scenarios(spec, study.damages) if own else {}
+    cases = damage.scenarios(spec, failing(study.damages, study.failure)) if own else {}
     return Job(
         agent=agent,
         study=study,
@@ -100,20 +107,43 @@ def job(agent: Agent, study: Study) -> Job:
     )
 
 
+def failing(damages: Mapping[str, str], failure: str) -> Mapping[str, str]:
+    """The same places with another failure, under names of their own: they are never mixed."""
+    if failure == FAILURES[0]:
+        return damages
+    return {
+        f"{name} {failure}": "+".join(f"{place}:{failure}" for place in text.split("+"))
+        for name, text in damages.items()
+    }
+
+
 def place(agent: Agent, study: Study, count: int) -> Arena:
     """Robots of the kind that the agent was trained with."""
     config = agent.config
+    refuse_other_body(registry.robot(config.robot), study.engine)
     engine = study.engine or config.engine
     own = config.tick if engine == config.engine else None
     try:
-        return arena(
-            config.robot,
-            config.task,
-            count,
-            radius=config.arena,
-            engine=engine,
-            tick=own if study.tick is None else study.tick,
-            seed=config.seed,
+        return arena_of(
+            config, count, engine=engine, tick=own if study.tick is None else study.tick
         )
     except UserError as error:
         raise UserError(f"this agent cannot be measured there: {error}") from None
+
+
+def refuse_other_body(spec: RobotSpec, body: str | None) -> None:
+    """A physics that is none, or that this robot has no body for; unset is always right."""
+    if body is not None and body not in registry.ENGINES:
+        raise unknown("body", body, registry.ENGINES)
+    if body is not None and not spec.legs:
+        raise UserError(f"{spec.name} has a body of its own, no {body}: leave out the body")
+
+
+def refuse_unfinished(folder: Path, agent: Agent) -> None:
+    """Numbers of an agent that was still learning are not what a reader takes them for."""
+    wanted = agent.config.train.steps
+    if agent.steps < wanted:
+        raise UserError(
+            f"{folder} is unfinished: seed {agent.seed} is at {agent.steps:,} of {wanted:,} steps; "
+            f"go on with `ursa train --resume {folder}`, or take it as it is with --unfinished"
+        )

@@ -14,7 +14,7 @@ from ursa.agent import act as acting
 from ursa.agent.state import Policy, begin
 from ursa.behavior import critic
 from ursa.config import Config
-from ursa.env.arena import Arena, arena
+from ursa.env.arena import Arena, arena_of
 from ursa.errors import UserError, unknown
 from ursa.run import folder, publish, settings
 from ursa.run.plan import Plan, plan
@@ -142,16 +142,7 @@ class Agent:
 
     def arena(self, count: int = 1, *, tick: float | None = None) -> Arena:
         """Robots as it was trained with, at its task."""
-        config = self.config
-        return arena(
-            config.robot,
-            config.task,
-            count,
-            radius=config.arena,
-            engine=config.engine,
-            tick=config.tick if tick is None else tick,
-            seed=config.seed,
-        )
+        return arena_of(self.config, count, **({} if tick is None else {"tick": tick}))
 
     def _checked(self, observation: ArrayLike, skill: ArrayLike) -> tuple[Any, Any, bool]:
         rows, z = np.asarray(observation, np.float32), np.asarray(skill, np.float32)
@@ -184,7 +175,7 @@ def _value(plan: Plan, policy: Policy, critics: Any, rows: Any, z: Any) -> Any:
 
 def _opened(config: Config, place: Path) -> Parts:
     """Read what `publish` wrote."""
-    robots = arena(config.robot, config.task, 1, engine=config.engine, tick=config.tick)
+    robots = arena_of(config, 1)
     made = plan(config, robots)
     robots.close()
     like = publish.parts(begin(made.settings, 0), made.law.begin(0))

@@ -21,7 +21,7 @@ from ursa.skill.feature import Autoencoder, Feature, autoencoder, fit_step, iden
 from ursa.skill.repertoire import Repertoire
 from ursa.skill.schedule import Schedule, due
 from ursa.task.task import Task
-from ursa.types import Row
+from ursa.types import Batch, Row
 
 SAMPLERS = {"kde": kde.draw, "box": kde.box}
 
@@ -47,6 +47,10 @@ class Law(Protocol):
     def draw(self, state: Any, key: Key[Array, ""], count: int) -> Float[Array, "n D"]: ...
 
     def skills(self, state: Any, key: Key[Array, ""], count: int) -> Skills: ...
+
+    def held(self, skills: Skills, batch: Batch, key: Key[Array, ""]) -> Skills:
+        """The same, where some dreams are asked to stay as they begin; they begin in the batch."""
+        ...
 
     def metrics(self, state: Any) -> dict[str, Array]: ...
 
@@ -113,8 +117,16 @@ class Discovery:
     def fit(self, state: Discovered, updates: Int[Array, ""], key: Key[Array, ""]) -> Discovered:
         if self.config.feature != "vae":
             return state
-        rows = min(Schedule.rows, self.config.repertoire_size)
-        now = due(updates, self.total_updates, rows, Schedule(rows=rows))
+        config = self.config
+        rows = min(config.vae_rows, config.repertoire_size)
+        schedule = Schedule(
+            rows=rows,
+            warm=config.vae_warm,
+            frozen=config.vae_frozen,
+            gap=config.vae_gap,
+            length=config.vae_length,
+        )
+        now = due(updates, self.total_updates, rows, schedule)
 
         def learn(feature: Feature) -> Feature:
             fitted, _ = fit_step(feature, state.repertoire, key)
@@ -140,6 +152,13 @@ class Discovery:
             whiten=state.repertoire.ruler,
             phi=jax.tree_util.Partial(phi, state.feature),
         )
+
+    def held(self, skills: Skills, batch: Batch, key: Key[Array, ""]) -> Skills:
+        if not self.config.hold:
+            return skills
+        here = skills.phi(batch.posture.reshape(-1, self.posture_size))
+        stay = jax.random.bernoulli(key, self.config.hold, batch.safe.shape) & batch.safe
+        return eqx.tree_at(lambda it: it.z, skills, jnp.where(stay.reshape(-1, 1), here, skills.z))
 
     def metrics(self, state: Discovered) -> dict[str, Array]:
         entropy = kde.entropy(state.repertoire)
@@ -186,6 +205,9 @@ class Given:
             whiten=jnp.eye(0),
             phi=jax.tree_util.Partial(standardised, (low + high) / 2, (high - low) / 12**0.5),
         )
+
+    def held(self, skills: Skills, batch: Batch, key: Key[Array, ""]) -> Skills:
+        return skills
 
     def metrics(self, state: tuple[()]) -> dict[str, Array]:
         return {}

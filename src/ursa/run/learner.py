@@ -20,7 +20,7 @@ from ursa.replay import Ring
 from ursa.run.plan import Plan
 from ursa.types import Row
 
-ACT, DRAW, SAMPLE, SKILLS, LEARN, FIT = range(6)  # streams of chance
+ACT, DRAW, SAMPLE, SKILLS, LEARN, FIT, HOLD = range(7)  # streams of chance
 
 
 class Learner(eqx.Module):
@@ -59,6 +59,7 @@ def update(
     key = partial(stream, learner.key, count=updates)
     batch = replay.sample(learner.ring, key(SAMPLE), train.batch, train.length)
     skills = plan.law.skills(learner.law, key(SKILLS), train.batch * train.length)
+    skills = plan.law.held(skills, batch, key(HOLD))
     agent, metrics = learn(settings, learner.agent, batch, skills, key(LEARN))
     law = plan.law.fit(learner.law, updates, key(FIT))
     return eqx.tree_at(lambda it: (it.agent, it.law), learner, (agent, law)), metrics

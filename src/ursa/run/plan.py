@@ -10,7 +10,7 @@ from ursa.agent.ursa import ursa
 from ursa.baselines.daydreamer import daydreamer
 from ursa.baselines.dominic import dominic
 from ursa.config import Config, check
-from ursa.env.arena import Arena, arena
+from ursa.env.arena import Arena, arena_of
 from ursa.errors import UserError, unknown
 from ursa.run.corridor import Law, law
 from ursa.task.task import Task
@@ -71,15 +71,7 @@ def body_count(config: Config) -> int:
 def build(config: Config) -> tuple[Plan, Arena]:
     """The plan and the robots, or one error that lists what is wrong."""
     check(config)
-    place = arena(
-        config.robot,
-        config.task,
-        body_count(config),
-        radius=config.arena,
-        engine=config.engine,
-        tick=config.tick,
-        seed=config.seed,
-    )
+    place = arena_of(config, body_count(config))
     return plan(config, place), place
 
 

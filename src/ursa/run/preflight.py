@@ -32,7 +32,11 @@ def check(config: Config) -> Sizes:
     if config.engine not in ENGINES:
         wrong.append(str(unknown("engine", config.engine, ENGINES)))
     spec = tried(lambda: robots.robot(config.robot))
-    task = None if spec is None else tried(lambda: tasks.task(config.task, spec))
+    task = None if spec is None else tried(lambda: tasks.task(config.task, spec, config))
+    if spec is not None and config.engine in ENGINES:
+        tried(lambda: robots.body(spec, engine=config.engine, tick=config.tick).close())
+        if not spec.legs and config.engine != Config.engine:
+            wrong.append(f"{spec.name} has a body of its own, no {config.engine}: leave out engine")
     if spec is None and config.task not in tasks.tasks():
         wrong.append(str(unknown("task", config.task, tasks.tasks())))
     learnt = config.method == "ursa" and config.skill.feature == "vae"

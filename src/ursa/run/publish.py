@@ -69,13 +69,9 @@ def write(path: Path, tree: Any, steps: int, *, half: bool) -> None:
 
 
 def read(path: Path, like: Any) -> Any:
-    """The tree again; names and shapes must agree, and every number must be finite."""
-    try:
-        arrays = safetensors.numpy.load(path.read_bytes())
-    except FileNotFoundError:
-        raise UserError(f"{path} is missing; give the folder of a run that has saved") from None
-    except (safetensors.SafetensorError, OSError) as error:
-        raise UserError(f"{path} cannot be read: {error}; use another copy") from error
+    """The tree again; format, names and shapes must agree, and every number must be finite."""
+    refuse_other_format(path)
+    arrays = safetensors.numpy.load(path.read_bytes())
 
     def leaf(at: Any, wanted: Any) -> Any:
         name = jax.tree_util.keystr(at)
@@ -94,11 +90,32 @@ def read(path: Path, like: Any) -> Any:
     return tree
 
 
+def refuse_other_format(path: Path) -> None:
+    """Before the arrays are read: what they are called may have changed."""
+    told = _told(path)
+    if any(told.get(name) != value for name, value in FORMAT.items()):
+        found = f"{told.get('name', 'unknown')} {told.get('version', '')}".strip()
+        raise UserError(
+            f"{path} has format {found}; this version of ursa reads "
+            f"{FORMAT['name']} {FORMAT['version']}"
+        )
+
+
 def steps(path: Path) -> int:
     """After how many control steps of its seed an agent was written; 0 if it does not say."""
-    with safetensors.safe_open(path, "np") as file:
-        said = (file.metadata() or {}).get("steps", "0")
+    said = _told(path).get("steps", "0")
     return int(said) if said.isdigit() else 0
+
+
+def _told(path: Path) -> dict[str, str]:
+    """What an agent's file says of itself; one that is missing or torn is an error."""
+    try:
+        with safetensors.safe_open(path, "np") as file:
+            return file.metadata() or {}
+    except FileNotFoundError:
+        raise UserError(f"{path} is missing; give the folder of a run that has saved") from None
+    except (safetensors.SafetensorError, OSError) as error:
+        raise UserError(f"{path} cannot be read: {error}; use another copy") from error
 
 
 def _halved(array: np.ndarray) -> np.ndarray:

@@ -82,7 +82,7 @@ def structured(raw: Any, where: str) -> Config:
 def flat(raw: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """Dotted name and value of every setting."""
     if not isinstance(raw, Mapping):
-        yield path, raw
+        yield path, list(raw) if isinstance(raw, tuple) else raw  # as a file has it
         return
     for name, value in raw.items():
         yield from flat(value, f"{path}.{name}" if path else str(name))

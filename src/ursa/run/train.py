@@ -17,6 +17,7 @@ import numpy as np
 
 from ursa import checkpoint, segments
 from ursa.config import Config
+from ursa.errors import UserError
 from ursa.journal import Journal, Progress, duration
 from ursa.run import folder, preflight, rollback, settings
 from ursa.run.compiled import keep_programs
@@ -57,7 +58,8 @@ def train(
         store, seconds = begin(trainer, out)
         if not quiet and trainer.column < trainer.plan.columns:
             print(banner(trainer, out, device, precision), file=sys.stderr, flush=True)
-        journal = Journal(out, seeds=config.seeds, resume=trainer.steps if resume else None)
+        begun = trainer.steps if resume else None
+        journal = Journal(out, seeds=config.seeds, first=config.seed, resume=begun)
         progress = Progress(config.train.steps, device=device, precision=precision, quiet=quiet)
         with journal, progress:
             Loop(trainer, store, journal, progress, out, seconds).run(stop)
@@ -176,6 +178,11 @@ def begin(trainer: Trainer, out: Path) -> tuple[Segments, float]:
     """
     rows, capacity = out / "rows", trainer.plan.capacity
     if not checkpoint.stored(out / "checkpoints"):
+        if (out / "agent").exists():
+            raise UserError(
+                f"{out} holds an agent but none of the checkpoints to go on from; put "
+                f"{out / 'checkpoints'} back, or start another run with --out"
+            )
         return Segments(rows), 0.0
 
     def there(meta: dict[str, Any]) -> None:

@@ -64,13 +64,15 @@ class Trainer:
         if self.column < self.plan.prefill:
             action = self.collector.random(self.column)
         else:
+            # Nobody has a skill yet when the random actions end.
+            renew = self.collector.renew(self.column) | (self.column == self.plan.prefill)
             self.carry, self.z, chosen = self.programs.choose(
                 self.learner,
                 self.carry,
                 self.z,
                 row.observation,
                 row.first,
-                self.collector.renew(self.column),
+                renew,
                 column,
             )
             action = np.asarray(chosen, float).reshape(self.arena.count, -1)

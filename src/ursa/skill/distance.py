@@ -1,4 +1,4 @@
-"""How far apart skills are: whitening, nearest neighbours, and the threshold δ (App. B.4, B.5).
+"""How far apart skills are: whitening, nearest neighbours, the threshold δ (App. B.2, B.3, B.5).
 
 One ruler measures the spacing of stored skills, another the miss between what is achieved and what
 was asked; a `Metric` says which. The default uses the same for both: distances whitened by the

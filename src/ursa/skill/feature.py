@@ -1,4 +1,4 @@
-"""φ: from posture to feature; the identity, or a VAE trained on the postures in R (Sec. 4.4).
+"""φ: from posture to feature; the identity, or a VAE trained on the postures in R (Sec. 4.3).
 
 A `Feature` is a value: parameters, and a kind that says how to apply and how to fit them. Adding
 one means writing a frozen dataclass with `apply` and `fit`.

@@ -1,4 +1,4 @@
-"""q: the density from which skills are drawn, Gaussian kernels on the rows of R (App. B.1, C).
+"""q: the density from which skills are drawn, Gaussian kernels on the rows of R (App. B.2, C).
 
 q(z) = 1/n Σ_i N(z | z_i, Σ) with Σ = h² S and Scott's factor h = n^(-1/(D+4)).
 Until R is ready, skills come from N(0, I).

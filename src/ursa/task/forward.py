@@ -7,11 +7,12 @@ the safe set is written once, as cost <= 0.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from ursa.config import ForwardConfig
 from ursa.errors import UserError, unknown
 from ursa.robot.reading import Reading
 from ursa.robot.spec import RobotSpec
@@ -26,31 +27,13 @@ OVERSHOOT = 0.2  # rad beyond a hard limit that is still a posture
 LOWEST_RANGE = 0.1  # m of height that even a robot without legs may span
 
 
-@dataclass(frozen=True, kw_only=True)
-class ForwardConfig:
-    """Where the paper leaves a term undefined: our default first, then the alternative."""
-
-    speed: str = "clipped"  # r_velx = clip(v / desired_speed, -1, 1) | raw: v in m/s
-    lateral: str = "squared"  # r_vely = v^2 | absolute: |v|
-    yaw: str = "squared"  # r_yaw = w^2 | absolute: |w|
-    cost: str = "printed"  # 0.7 - r_upr | hinged: never below 0
-    desired_speed: float = 0.3  # m/s at which `clipped` is full
-    joints: tuple[str, ...] | None = None  # which joints phi reads beside the height; None: all
-
-    def __post_init__(self) -> None:
-        for what, valid in CHOICES.items():
-            if getattr(self, what) not in valid:
-                raise unknown(f"forward.{what}", getattr(self, what), valid)
-        if not 0 < self.desired_speed < float("inf"):
-            raise UserError(f"forward.desired_speed = {self.desired_speed} m/s, want > 0")
-
-
 def forward(spec: RobotSpec, config: ForwardConfig | None = None) -> Task:
     """The forward task for a robot; every choice is turned into a function here, once."""
     config = config or ForwardConfig()
-    speed = CHOICES["speed"][config.speed](config.desired_speed)
-    lateral = CHOICES["lateral"][config.lateral]
-    yaw = CHOICES["yaw"][config.yaw]
+    if not 0 < config.desired_speed < float("inf"):
+        raise UserError(f"forward.desired_speed = {config.desired_speed} m/s, want > 0")
+    speed = _chosen("speed", config.speed)(config.desired_speed)
+    lateral, yaw = _chosen("lateral", config.lateral), _chosen("yaw", config.yaw)
     columns, names = _inputs(spec, config.joints)
 
     def reward(before: Reading, after: Reading) -> Mapping[str, Float[Array, " n"]]:
@@ -70,15 +53,21 @@ def forward(spec: RobotSpec, config: ForwardConfig | None = None) -> Task:
     return Task(
         name="forward",
         reward=reward,
-        cost=CHOICES["cost"][config.cost],
+        cost=_chosen("cost", config.cost),
         posture=posture,
         posture_names=names,
         posture_range=_ranges(spec, names),
     )
 
 
-def _inputs(spec: RobotSpec, joints: tuple[str, ...] | None) -> tuple[slice | list[int], tuple]:
-    if joints is None:
+def _chosen(what: str, word: str) -> Any:
+    if word not in CHOICES[what]:
+        raise unknown(f"forward.{what}", word, CHOICES[what])
+    return CHOICES[what][word]
+
+
+def _inputs(spec: RobotSpec, joints: tuple[str, ...]) -> tuple[slice | list[int], tuple]:
+    if not joints:
         return slice(None), (*spec.joint_names, "height")
     for name in joints:
         if name not in spec.joint_names:

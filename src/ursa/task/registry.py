@@ -16,11 +16,13 @@ Instead of a module it may also be a Task, or a function from RobotSpec to Task 
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib.util import find_spec
 from types import ModuleType
 
 import numpy as np
 
+from ursa.config import Config
 from ursa.errors import UserError
 from ursa.robot.plugin import addressed, called, load, plugins
 from ursa.robot.spec import RobotSpec
@@ -31,23 +33,23 @@ from ursa.task.task import Posture, Task, attempt, check
 from ursa.task.velocity import velocity
 
 GROUP = "ursa.tasks"
-BUILTIN: Mapping[str, Callable[[], Callable[[RobotSpec], Task]]] = {
-    "forward": lambda: forward,
-    "velocity": lambda: velocity,
-    "point": lambda: point,
-}
+BUILTIN = ("forward", "velocity", "point")
 FUNCTIONS = ("reward", "cost", "posture")
 ROBOTS = 5  # how many a new task is tried on: a number that no other axis has
 
 
 def tasks() -> tuple[str, ...]:
     """The names of all tasks; nothing is loaded."""
-    return tuple({**BUILTIN, **plugins("task", GROUP)})
+    return tuple(dict.fromkeys((*BUILTIN, *plugins("task", GROUP))))
 
 
-def task(name: str, spec: RobotSpec) -> Task:
-    """The task of that name for this robot, tried once on robots that stand still."""
-    value = addressed("task", name) if _module(name) else load("task", GROUP, BUILTIN, name)
+def task(name: str, spec: RobotSpec, config: Config | None = None) -> Task:
+    """The task of that name for this robot, tried once on robots that stand still.
+
+    `config` holds the choices of the tasks that have some; None: those of the paper or ours.
+    """
+    own = _builtin(config or Config())
+    value = addressed("task", name) if _module(name) else load("task", GROUP, own, name)
     if isinstance(value, ModuleType):
         value = _three_functions(name, value, spec)
     elif callable(value):
@@ -59,6 +61,14 @@ def task(name: str, spec: RobotSpec) -> Task:
         )
     check(value, standing(spec, ROBOTS))
     return value
+
+
+def _builtin(config: Config) -> Mapping[str, Callable[[], Callable[[RobotSpec], Task]]]:
+    return {
+        "forward": lambda: partial(forward, config=config.forward),
+        "velocity": lambda: partial(velocity, config=config.velocity),
+        "point": lambda: point,
+    }
 
 
 def _module(name: str) -> bool:

@@ -5,32 +5,21 @@ gated by the one before; c = sum_j max(0.7 - r_j, 0).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
+from ursa.config import VelocityConfig
 from ursa.robot.reading import Reading
 from ursa.robot.spec import RobotSpec
 from ursa.task import terms
 from ursa.task.task import Task
 
 Array = np.ndarray
-
-
 SPEEDS = (-2.0, 2.0)  # m/s; a robot of this size and these motors does not go faster
 YAW_RATES = (-4.0, 4.0)  # rad/s
 # This cost is never negative, so C <= 0 would hold only for a critic without noise.
 TOLERANCE = 0.01
-
-
-@dataclass(frozen=True, kw_only=True)
-class VelocityConfig:
-    """How the cost reads the posture terms."""
-
-    # False: ungated terms, so that a bad hip does not make the cost jump by 1.4. The safe set is
-    # the same either way: when all four are above 0.7, every gate is open. True: as printed.
-    gated: bool = False
 
 
 def velocity(spec: RobotSpec, config: VelocityConfig | None = None) -> Task:
