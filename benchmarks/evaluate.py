@@ -6,6 +6,7 @@ An agent of the preset's sizes that has learnt nothing, on the A1. The reference
 the same robots' physics (`Body.step`) and the policy for all of them as one batch take, summed
 over as many steps of the same kind; rewards, observations, safety, features and means are on the
 side of the evaluation alone. Passes of the two take turns; the ratio is the median over pairs.
+By the clock and by processor time: the latter does not mind who else uses the machine.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from benchmarks import report
 from ursa.agent import act as acting
 from ursa.agent.state import Policy, begin, policy
 from ursa.config import Config
-from ursa.env.arena import Arena, arena
+from ursa.env.arena import Arena, arena_of
 from ursa.evaluate.crowd import Crowd
 from ursa.evaluate.definitions import AGAIN, ROLLOUTS, STEPS
 from ursa.presets import PRESETS, preset
@@ -34,12 +35,12 @@ PAIRS = 3
 
 def measure(config: Config, robots: int) -> None:
     """One JSON line for the rate, one for what that means for a seed."""
-    place = arena(config.robot, config.task, robots, tick=config.tick)
+    place = arena_of(config, robots)
     made = plan(config, place)
     agent, law = begin(made.settings, 0), made.law.begin(0)
     encode = jax.jit(phi)
     crowd = Crowd(
-        place=lambda count: arena(config.robot, config.task, count, tick=config.tick),
+        place=lambda count: arena_of(config, count),
         policy=policy(agent),
         feature=lambda rows: encode(law.feature, jnp.asarray(rows, jnp.float32)),
         chunk=robots,
@@ -50,39 +51,45 @@ def measure(config: Config, robots: int) -> None:
     alone(place, policy(agent), z, 2)
     pairs = []
     for _ in range(PAIRS):
-        started = time.perf_counter()
+        started = now()
         crowd.rollouts(z, np.arange(robots))
-        evaluation = robots * STEPS / (time.perf_counter() - started)
-        pairs.append((evaluation, alone(place, policy(agent), z, STEPS)))
-    rate = statistics.median(evaluation for evaluation, _ in pairs)
-    report.emit(
-        f"evaluation, {robots} robots, {1e3 * config.tick:g} ms physics",
-        rate,
-        "control steps/s",
-        "simulator + batched policy",
-        statistics.median(evaluation / both for evaluation, both in pairs),
-    )
+        pairs.append((now() - started, alone(place, policy(agent), z, STEPS)))
     cases = 1 + len(scenarios("simulated"))
     steps = STEPS * cases * (ROLLOUTS + AGAIN)
-    report.emit(f"one seed: {ROLLOUTS} skills x {cases} scenarios", steps / rate / 60, "min")
+    for kind, name in enumerate(("", ", processor time")):
+        rate = statistics.median(robots * STEPS / whole[kind] for whole, _ in pairs)
+        report.emit(
+            f"evaluation, {robots} robots, {1e3 * config.tick:g} ms physics{name}",
+            rate,
+            "control steps/s",
+            "simulator + batched policy",
+            statistics.median(both[kind] / whole[kind] for whole, both in pairs),
+        )
+        seed = f"one seed: {ROLLOUTS} skills x {cases} scenarios{name}"
+        report.emit(seed, steps / rate / 60, "min")
     place.close()
 
 
-def alone(place: Arena, acts: Policy, z: np.ndarray, steps: int) -> float:
-    """Control steps per second if there were nothing but physics and one batch of the policy."""
-    skills, still, spent = jnp.asarray(z, jnp.float32), jnp.zeros(()), 0.0
+def now() -> np.ndarray:
+    """Seconds by the clock, and of all processors for this process."""
+    return np.array([time.perf_counter(), time.process_time()])
+
+
+def alone(place: Arena, acts: Policy, z: np.ndarray, steps: int) -> np.ndarray:
+    """The time of as many steps if there were nothing but physics and one batch of the policy."""
+    skills, still, spent = jnp.asarray(z, jnp.float32), jnp.zeros(()), np.zeros(2)
     carry, key = _begin(acts, place.count), jax.random.key(0)
     outcome = place.start()
     for step in range(steps):
         first = jnp.full(place.count, step == 0)
-        started = time.perf_counter()
-        seen, now = jnp.asarray(outcome.observation), jax.random.fold_in(key, step)
-        carry, action = _act(acts, carry, seen, first, skills, still, now)
+        started = now()
+        seen, own = jnp.asarray(outcome.observation), jax.random.fold_in(key, step)
+        carry, action = _act(acts, carry, seen, first, skills, still, own)
         chosen = np.asarray(action, float)
-        spent += time.perf_counter() - started
+        spent += now() - started
         outcome, took = _stepped(place, chosen)
         spent += took
-    return place.count * steps / spent
+    return spent
 
 
 def _stepped(place: Arena, action: np.ndarray) -> tuple:
@@ -91,9 +98,9 @@ def _stepped(place: Arena, action: np.ndarray) -> tuple:
     step = body.step
 
     def timed(action: np.ndarray):
-        started = time.perf_counter()
+        started = now()
         reading = step(action)
-        took.append(time.perf_counter() - started)
+        took.append(now() - started)
         return reading
 
     body.step = timed

@@ -26,7 +26,7 @@ from ursa.adapt import ite
 from ursa.adapt.ite import Chart, Trial
 from ursa.adapt.process import matern
 from ursa.agent.state import begin, policy
-from ursa.env.arena import Arena, arena
+from ursa.env.arena import Arena, arena_of
 from ursa.evaluate.crowd import Crowd
 from ursa.evaluate.definitions import TRIALS
 from ursa.evaluate.pilot import Pilot
@@ -136,7 +136,7 @@ def whole(damage: str, name: str = "laptop") -> None:
 def newborn(name: str) -> Agent:
     """An untrained agent of a preset's size that knows as many skills as the paper's."""
     config = preset(name)
-    robot = arena(config.robot, config.task, tick=config.tick)
+    robot = arena_of(config, 1)
     made = plan(config, robot)
     robot.close()
     state, rng = begin(made.settings, 0), np.random.default_rng(0)

@@ -12,6 +12,14 @@ from ursa.run.train import train
 COLUMNS = 16  # of a run that stops before it learns: there is little to compile
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_at_a_time():
+    """Pilots act for eight robots at a time, filled up: here one or five are there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ursa.evaluate.pilot.BLOCK", 8)
+        yield
+
+
 @pytest.fixture(scope="session")
 def started(tmp_path_factory):
     """The folder of a config's run, stopped after so many columns; each is made once."""

@@ -2,9 +2,11 @@
 
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
+import safetensors.numpy
 
 import ursa.repair
 from ursa import Agent, cli
@@ -54,8 +56,10 @@ def test_a_line_for_every_trial_and_then_before_and_after(point, capsys):
     assert re.match(rf"  best before the damage, skill \d+ +return {number}, median of 5", lines[4])
     assert re.match(rf"  chosen after it, skill \d+ +return {number}, median of 5", lines[5])
     place = point / "adapt" / "y"
-    assert lines[6:] == [f"-> {place / 'adaptation.json'}", f"-> {place / 'adaptation.png'}"]
+    kinds = ("json", "png", "pdf")
+    assert lines[6:] == [f"-> {place / f'adaptation.{kind}'}" for kind in kinds]
     assert (place / "adaptation.png").read_bytes().startswith(b"\x89PNG")
+    assert (place / "adaptation.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_the_file_holds_a_search_that_anybody_can_repeat(told):
@@ -97,6 +101,7 @@ def test_trials_are_those_that_an_evaluation_of_all_skills_would_make(told, poin
         "row": said["chosen"]["row"],
         "returns": fresh.ret.tolist(),
         "unsafe": fresh.unsafe.tolist(),
+        "aborted": 0,
     }
 
 
@@ -195,7 +200,7 @@ def test_a_run_that_is_missing_unfinished_or_without_skills_is_refused(
 ):
     runs = {
         "holds no agent": tmp_path / "nowhere",
-        "is unfinished: 64 of 640 steps": unfinished,
+        "is unfinished: seed 0 is at 64 of 640 steps": unfinished,
         "knows a single way to move": baseline("daydreamer"),
     }
     for line, run in runs.items():
@@ -204,6 +209,29 @@ def test_a_run_that_is_missing_unfinished_or_without_skills_is_refused(
         assert line in capsys.readouterr().err
         assert files(run) == before
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_an_agent_of_another_format_is_refused(point, tmp_path, capsys):
+    run = tmp_path / "run"
+    shutil.copytree(point / "agent", run)
+    path = run / "seed_0" / "agent.safetensors"
+    arrays = safetensors.numpy.load(path.read_bytes())
+    for said, metadata in {
+        "has format ursa-agent 9; this version of ursa reads ursa-agent 2": {
+            "name": "ursa-agent",
+            "version": "9",
+        },
+        "has format unknown; this": {"steps": "640"},
+        "has format other 1; this": {"name": "other", "version": "1"},
+    }.items():
+        path.write_bytes(safetensors.numpy.save(arrays, metadata))
+        before = files(run)
+        assert cli.main(["adapt", str(run), "--damage", "x"]) == 2
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert printed.err.count("\n") == 1
+        assert said in printed.err
+        assert files(run) == before
 
 
 def test_an_unfinished_run_is_taken_when_asked_for(unfinished, tmp_path):

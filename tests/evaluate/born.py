@@ -9,7 +9,7 @@ import numpy as np
 from ursa import durable
 from ursa.agent.state import begin
 from ursa.config import Config
-from ursa.env.arena import arena
+from ursa.env.arena import arena_of
 from ursa.run import publish
 from ursa.run.corridor import Discovered
 from ursa.run.folder import write_whole
@@ -19,7 +19,7 @@ from ursa.skill.feature import phi
 
 def born(config: Config, out: Path, *, steps: int | None = None, known: int = 40) -> Path:
     """The folder of a run with agents that lived `steps` (default: all) and know `known` skills."""
-    place = arena(config.robot, config.task, 1, engine=config.engine, tick=config.tick)
+    place = arena_of(config, 1)
     made, task = plan(config, place), place.task
     place.close()
     for seed in range(config.seed, config.seed + config.seeds):

@@ -1,6 +1,6 @@
 """Made-up results of three methods and a few seeds: plausible, repeatable, nobody measured them."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +41,7 @@ def made(
             engine="mujoco",
             tick=0.005,
         ),
-        config=asdict(replace(preset("paper"), method=method, task=task, seeds=5)),
+        config=results.settings(replace(preset("paper"), method=method, task=task, seeds=5)),
         delta=0.07 if whitened else None,
         ruler=np.linalg.inv(np.linalg.cholesky(np.cov(skill.T))) if whitened else None,
         skills=tried,

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 
@@ -34,6 +35,20 @@ def followed():
     return grouped(study(SEEDS, task="velocity", rollouts=ROLLOUTS))
 
 
+@pytest.fixture(scope="module")
+def shown(groups, followed):
+    """Numbers and figure by name, each drawn once."""
+    known = {}
+
+    def of(name):
+        if name not in known:
+            numbers = FIGURES[name].numbers(followed if name == "tracking" else groups)
+            known[name] = numbers, FIGURES[name].draw(numbers)
+        return known[name]
+
+    return of
+
+
 def drawn(name, groups, **options):
     plan = FIGURES[name]
     return plan.draw(plan.numbers(groups), **options)
@@ -44,6 +59,7 @@ def printed(figure) -> str:
     parts = [figure, *getattr(figure, "subfigs", [])]
     words = [part._suptitle.get_text() for part in parts if part._suptitle]
     words += [figure._supxlabel.get_text()]
+    words += [it.get_text() for legend in figure.legends for it in legend.get_texts()]
     for axes in figure.get_axes():
         words += [axes.get_title(loc="left"), axes.get_title(), axes.get_xlabel()]
         words += [axes.get_ylabel()]
@@ -77,9 +93,8 @@ AXES = {  # what each figure must call its axes, with units where there are any
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_says_n_estimator_interval_and_units(name, groups, followed):
-    numbers = FIGURES[name].numbers(followed if name == "tracking" else groups)
-    figure = FIGURES[name].draw(numbers)
+def test_every_figure_says_n_estimator_interval_and_units(name, shown):
+    numbers, figure = shown(name)
     words = printed(figure)
     assert FIGURES[name].title in words
     for label, n in numbers["n"].items():
@@ -88,6 +103,16 @@ def test_every_figure_says_n_estimator_interval_and_units(name, groups, followed
         assert numbers[part] in words
     for axis in AXES[name]:
         assert axis in words
+
+
+@pytest.mark.parametrize("wide", [7.5, 11])
+def test_small_print_full_of_numbers_is_not_wider_than_the_picture(wide, groups):
+    numbers = style.heading("any", groups, "median", "quartiles")
+    long = "; ".join(["DOMiNiC 2.83 [2.80, 2.96]"] * 30)
+    figure = style.finish(style.page(wide, 4), numbers, "title", long)
+    figure.set_dpi(style.DPI)
+    small = figure._supxlabel.get_window_extent(FigureCanvasAgg(figure).get_renderer())
+    assert 0.85 * figure.bbox.x1 < small.x1 < figure.bbox.x1
 
 
 def test_a_figure_is_drawn_from_its_numbers_alone_and_twice_the_same(groups, tmp_path):
@@ -170,6 +195,41 @@ def test_a_figure_that_would_average_nan_is_not_drawn_and_the_others_are(tmp_pat
         "finite, the first at [7]; not averaged",
     )
     assert not (tmp_path / "profiles.png").exists()
+
+
+MIDDLE = {"angles", "ccdf", "evolution", "profiles", "training", "value"}
+
+
+@pytest.mark.parametrize("name", sorted(MIDDLE))
+def test_interquartile_means_stand_beside_the_medians(name, shown):
+    numbers, figure = shown(name)
+    found = numbers["iqm"]
+    assert set(found["by"]) <= {*numbers["n"], "URSA + ITE"}
+    for it in found["by"].values():
+        assert it["n"] == SEEDS
+        assert it["low"] <= it["middle"] <= it["high"]
+    words = printed(figure)
+    assert f"{found['of']}: interquartile mean [95 % stratified bootstrap]" in words
+    for label, it in found["by"].items():
+        assert f"{label} {Summary(**it).said(scale=found['scale'])}" in words
+
+
+def test_interquartile_means_by_hand():
+    # Four seeds: the middle half of 0.1, 0.3, 0.5 and 4 is 0.3 and 0.5.
+    four = [made(task="velocity", seed=seed, rollouts=ROLLOUTS) for seed in range(4)]
+    missed = []
+    for each, off in zip(four, (0.1, 0.3, 0.5, 4.0), strict=True):
+        asked = each.tracking
+        late = asked.command[:, None] + np.array([off, 0.0]) + np.zeros((1, 3, 1))
+        near = np.ones(len(asked.command), bool)
+        tracked = replace(asked, late=late, whole=late, reachable=near)
+        missed.append(replace(each, tracking=tracked, ruler=np.eye(2)))
+    numbers = tracking.numbers(grouped(missed))
+    assert numbers["iqm"]["by"]["URSA"]["middle"] == pytest.approx(0.4)
+    assert numbers["series"][0]["late"]["joint"]["middle"] == pytest.approx(0.4)
+    assert "whitened error, the last 200 steps: interquartile mean" in printed(
+        tracking.draw(numbers)
+    )
 
 
 def test_evolution_shows_the_best_so_far():

@@ -55,6 +55,7 @@ def test_another_study_does_not_replace_the_usual_one():
     assert inside(QUICK, quick=True) == "results-quick"
     assert inside(Study(engine="pybullet"), quick=False) == "results-pybullet"
     assert inside(Study(tick=0.002), quick=False) == "results-2ms"
+    assert inside(Study(failure="limp"), quick=False) == "results-limp"
 
 
 def tree(folder):
@@ -82,12 +83,13 @@ WRONG = {
     "nothing saved yet": (lambda run: shutil.rmtree(run / "agent"), [], "holds no agent"),
     "no such seed": (None, ["--seed", "7"], 'unknown seed of .* "7": valid are 0'),
     "an agent is missing": (lambda run: config(run, seeds=2), [], "seed_1.*is missing"),
-    "another format": (other_format, [], "has format ursa-agent 9; .* reads ursa-agent 1"),
+    "another format": (other_format, [], "has format ursa-agent 9; .* reads ursa-agent 2"),
     "a torn file": (torn, [], "cannot be read"),
     "a config that is none": (lambda run: config(run, seeds="x"), [], "does not give the settings"),
     "another robot": (lambda run: config(run, robot="a2"), [], 'unknown robot "a2"'),
     "a robot of other sizes": (lambda run: config(run, robot="point", task="point"), [], "shape"),
-    "no such physics": (None, ["--engine", "odd"], 'unknown engine "odd"'),
+    "no such physics": (None, ["--body", "odd"], 'unknown body "odd": valid are mujoco'),
+    "no such failure": (None, ["--failure", "bent"], 'unknown failure "bent": valid are frozen'),
     "too long a tick": (None, ["--tick", "0.5"], "tick"),
     "too few skills": (None, ["--skills", "4"], "skills = 4, want a whole number >= 8"),
 }
@@ -118,6 +120,25 @@ def test_an_unfinished_run_is_measured_only_when_asked(tmp_path, capsys):
     with quickly():
         assert evaluate(run, "--skills", 8, "--unfinished") == 0
     assert load(run / "results" / "seed_0.json").source.steps == 320
+
+
+def test_the_words_say_which_body_and_how_joints_fail(tmp_path, monkeypatch):
+    pytest.importorskip("pybullet", reason="PyBullet is not installed: make setup")
+    run, asked = born(A1, tmp_path / "run", known=8), []
+
+    def carried_out(work, **_):
+        asked.append(work)
+        return made(rollouts=16)
+
+    monkeypatch.setattr("ursa.evaluate.command.carried_out", carried_out)
+    assert evaluate(run, "--skills", 8, "--body", "pybullet", "--failure", "limp") == 0
+    (work,) = asked
+    assert (work.engine, work.tick, work.chunk) == ("pybullet", 0.002, 64)
+    hurt = {
+        kind for _, broken in list(work.cases.items())[1:] for kind in {it.kind for it in broken}
+    }
+    assert hurt == {"limp"}
+    assert {it.name for it in run.iterdir()} == {"agent", "results-pybullet-limp"}
 
 
 def test_a_file_in_the_place_of_the_results_is_not_written_over(tmp_path, capsys):

@@ -6,44 +6,18 @@ import numpy as np
 import pytest
 
 from evaluate.born import born
+from evaluate.conftest import DAMAGES, SHORT, STUDY
 from runs import A1, POINT, quickly
 from ursa import Agent
 from ursa.errors import UserError
-from ursa.evaluate import rollout, study
 from ursa.evaluate.measure import measure
 from ursa.evaluate.results import load, save
-from ursa.evaluate.study import Study, job
+from ursa.evaluate.study import Study, failing, job
+from ursa.robot.damage import parse
+from ursa.robot.registry import robot
 from ursa.run.settings import configure
-from ursa.run.train import train
 
-SHORT = 60  # steps of a rollout here: what they add up to is tested elsewhere
-PREFILL = 16  # columns of random actions: nothing is learnt, and no update is compiled
-DAMAGES = {"FL.upper": "FL.upper", "FR+BL": "FR+BL"}
-STUDY = Study(skills=8, damages=DAMAGES, again=2)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def short():
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (rollout, study):
-            patch.setattr(module, "STEPS", SHORT)
-        yield
-
-
-@pytest.fixture(scope="module")
-def measured(tmp_path_factory):
-    known = {}
-    with quickly():
-
-        def of(method: str):
-            if method not in known:
-                out, calls = tmp_path_factory.mktemp("run") / method, iter(range(10**6))
-                stop = lambda: next(calls) == PREFILL  # noqa: E731
-                train(replace(A1, method=method), out, quiet=True, stop=stop)
-                known[method] = (out, measure(Agent.load(out), STUDY, run=out))
-            return known[method]
-
-        yield of
+pytestmark = pytest.mark.usefixtures("short")
 
 
 @pytest.mark.parametrize("method", ["ursa", "dominic", "daydreamer"])
@@ -51,7 +25,7 @@ def test_a_run_is_measured_and_written(measured, method, tmp_path):
     out, found = measured(method)
     source = found.source
     assert (source.run, source.method, source.robot, source.task) == (out.name, method, *WHERE)
-    assert (source.seed, source.steps, source.engine, source.tick) == (0, 64, "mujoco", 0.005)
+    assert (source.seed, source.steps, source.engine, source.tick) == (0, 160, "mujoco", 0.005)
     assert found.skills.joint_angle.shape == (8, 12)
     assert np.isfinite(found.skills.ret).all()
     assert [it.scenario for it in found.damages] == ["undamaged", *DAMAGES]
@@ -65,7 +39,7 @@ def test_a_run_is_measured_and_written(measured, method, tmp_path):
     assert found.tracking is None
     assert found.notes == {"nonfinite": 0.0, "drawn": 0.0}
     assert found.curve is not None
-    assert found.curve.steps.tolist() == [64.0]
+    assert found.curve.steps.tolist() == [160.0]
     save(found, tmp_path / "it.json")
     assert load(tmp_path / "it.json").damages[2].tried.tolist() == found.damages[2].tried.tolist()
 
@@ -166,7 +140,21 @@ def test_a_threshold_that_was_fixed_is_the_one_skills_are_judged_by(tmp_path, qu
     assert found.damages == ()  # a point has no legs to damage
 
 
-@pytest.mark.parametrize("wrong", [{"skills": 7}, {"trials": 0}, {"grid": 1}, {"chunk": -1}])
+def test_joints_fail_in_another_way_under_other_names():
+    assert failing(DAMAGES, "frozen") == DAMAGES
+    assert failing(DAMAGES, "limp") == {
+        "FL.upper limp": "FL.upper:limp",
+        "FR+BL limp": "FR:limp+BL:limp",
+    }
+    spec = robot("a1")
+    (one, *_), two = (parse(it, spec) for it in failing(DAMAGES, "limp").values())
+    assert (one.joint, one.kind) == (spec.joint_names.index("FL.upper"), "limp")
+    assert [it.kind for it in two] == ["limp"] * 6
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"skills": 7}, {"trials": 0}, {"grid": 1}, {"chunk": -1}, {"failure": ""}]
+)
 def test_a_study_that_makes_no_sense_is_refused(wrong):
     with pytest.raises(UserError, match=next(iter(wrong))):
         Study(**wrong)

@@ -15,6 +15,7 @@ from runs import POINT, environment
 from ursa import Agent
 from ursa.agent import act as acting
 from ursa.errors import UserError
+from ursa.run.publish import FORMAT
 from ursa.run.start import train
 from ursa.run.train import begin
 from ursa.run.trainer import Trainer
@@ -143,7 +144,7 @@ def test_a_folder_without_an_agent_is_refused(tmp_path, point):
 def with_nan(data):
     held = safetensors.numpy.load(data)
     held["['actor'].mean.weight"] = np.full_like(held["['actor'].mean.weight"], np.nan)
-    return safetensors.numpy.save(held)
+    return safetensors.numpy.save(held, metadata=FORMAT)
 
 
 @pytest.mark.parametrize(

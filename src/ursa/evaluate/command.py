@@ -4,13 +4,11 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import safetensors
-
 from ursa import durable
 from ursa.errors import UserError, unknown
 from ursa.evaluate import results
 from ursa.evaluate.measure import carried_out
-from ursa.evaluate.study import QUICK, Study, job
+from ursa.evaluate.study import FAILURES, QUICK, Study, job, refuse_unfinished
 from ursa.evaluate.told import told
 from ursa.journal import Progress
 from ursa.robot import registry
@@ -27,8 +25,9 @@ def evaluate(
     /,
     skills: int | None = None,
     seed: int | None = None,
-    engine: str | None = None,
+    body: str | None = None,
     tick: float | None = None,
+    failure: str = FAILURES[0],
     quick: bool = False,
     out: Path | None = None,
     unfinished: bool = False,
@@ -43,14 +42,15 @@ def evaluate(
 
       ursa evaluate outputs/a1
       ursa evaluate outputs/a1 --quick                       an impression in a minute
-      ursa evaluate outputs/a1 --engine pybullet --quick     physics that no training saw
+      ursa evaluate outputs/a1 --body pybullet --quick       physics that no training saw
 
     Args:
         folder: Where the run was written, or a folder with a published agent.
         skills: How many rollouts without damage, at least 8; unset is 512 (with --quick 64).
         seed: Which agent, where several were trained; unset is all.
-        engine: Whose physics: mujoco or pybullet; unset is that of the training.
-        tick: Physics step in seconds; unset is that of the training, or of another engine its own.
+        body: Whose physics: mujoco or pybullet; unset is the one it was trained with.
+        tick: Physics step in seconds; unset is that of the training, or of another body its own.
+        failure: How joints fail in the damages: frozen at their nominal angle, or limp.
         quick: Fewer skills and commands: an impression, not what claims are made by.
         out: Folder for the files; unset is "results" in the run's folder, with what differs from
             the default in its name.
@@ -59,7 +59,7 @@ def evaluate(
     """
     usual = QUICK if quick else Study()
     many = usual.skills if skills is None else skills
-    study = replace(usual, skills=many, engine=engine, tick=tick)
+    study = replace(usual, skills=many, engine=body, tick=tick, failure=failure)
     place = out if out is not None else folder / inside(study, quick=quick)
     if place.exists() and not place.is_dir():
         raise UserError(f"{place} is a file: give another --out")
@@ -95,16 +95,17 @@ def agents(folder: Path, seed: int | None, *, unfinished: bool) -> list[Agent]:
         raise unknown(f"seed of {folder}", str(seed), map(str, seeds))
     found = []
     for one in seeds if seed is None else [seed]:
-        _refuse_other_format(place / f"seed_{one}" / "agent.safetensors")
+        publish.refuse_other_format(place / f"seed_{one}" / "agent.safetensors")
         found.append(Agent.load(folder, one))
         if not unfinished:
-            _refuse_unfinished(folder, found[-1])
+            refuse_unfinished(folder, found[-1])
     return found
 
 
 def inside(study: Study, *, quick: bool) -> str:
     """Where in a run's folder results go, so that another study does not replace the usual one."""
     words = [study.engine or "", f"{1e3 * study.tick:g}ms" if study.tick else ""]
+    words += [study.failure if study.failure != FAILURES[0] else ""]
     return "-".join([RESULTS, *filter(None, words), *(["quick"] if quick else [])])
 
 
@@ -114,29 +115,3 @@ def _whole(file: Path, name: str) -> int:
         return int(json.loads(file.read_bytes())[name])
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"{file} does not give the settings of a run ({error!r})") from None
-
-
-def _refuse_other_format(file: Path) -> None:
-    """Before the arrays are read: what they are called may have changed."""
-    if not file.exists():
-        raise UserError(f"{file} is missing; give the folder of a run that has saved")
-    try:
-        with safetensors.safe_open(file, "np") as opened:
-            said = opened.metadata() or {}
-    except (safetensors.SafetensorError, OSError) as error:
-        raise UserError(f"{file} cannot be read: {error}; use another copy") from None
-    wanted = publish.FORMAT
-    if any(said.get(name) != value for name, value in wanted.items()):
-        raise UserError(
-            f"{file} has format {said.get('name', 'unknown')} {said.get('version', '')}; "
-            f"this version of ursa reads {wanted['name']} {wanted['version']}"
-        )
-
-
-def _refuse_unfinished(folder: Path, agent: Agent) -> None:
-    wanted = agent.config.train.steps
-    if agent.steps < wanted:
-        raise UserError(
-            f"{folder} is unfinished: seed {agent.seed} is at {agent.steps:,} of {wanted:,} steps; "
-            f"go on with `ursa train --resume {folder}`, or pass --unfinished"
-        )

@@ -1,6 +1,5 @@
 """Measuring one agent: everything that tables and figures are made of, as one `Results`."""
 
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +8,7 @@ from jaxtyping import Float
 from ursa.evaluate import curve, damage, tracking
 from ursa.evaluate.crowd import Crowd
 from ursa.evaluate.damage import Adapt, Candidates
-from ursa.evaluate.results import Adapted, Results, Source, Tracked, Tried
+from ursa.evaluate.results import Adapted, Results, Source, Tracked, Tried, settings
 from ursa.evaluate.rollout import Rollouts, Watch
 from ursa.evaluate.skills import known, promised
 from ursa.evaluate.study import Job, Study, job
@@ -63,7 +62,7 @@ def carried_out(
             engine=work.engine,
             tick=work.tick,
         ),
-        config=asdict(config),
+        config=settings(config),
         delta=delta(agent),
         ruler=ruler(agent),
         skills=tried(work.z, value, skills),

@@ -5,7 +5,7 @@ number that is not finite is written as it is ("nan") and told when it is read, 
 """
 
 import json
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from ursa import durable
+from ursa.config import Config
 from ursa.errors import UserError
 
 Array = np.ndarray
@@ -97,6 +98,11 @@ class Results:
     tracking: Tracked | None = None
     curve: Curve | None = None
     notes: dict[str, float] = field(default_factory=dict)
+
+
+def settings(config: Config) -> dict[str, Any]:
+    """A config as a file has it: lists where it has tuples."""
+    return json.loads(json.dumps(asdict(config)))
 
 
 def save(results: Results, path: Path) -> None:

@@ -10,12 +10,14 @@ from jaxtyping import Float
 
 from ursa.adapt import ite, process
 from ursa.adapt.ite import Attempt, Search
+from ursa.env.arena import Arena
 from ursa.errors import UserError, unknown
 from ursa.evaluate.crowd import Crowd, Damages, hurt
 from ursa.evaluate.damage import FRESH
 from ursa.evaluate.definitions import AGAIN, TRIALS
-from ursa.evaluate.study import Study, place
-from ursa.repair.play import NEVER, player
+from ursa.evaluate.pilot import Pilot
+from ursa.evaluate.study import Study, place, refuse_other_body
+from ursa.repair.play import NEVER, play, player
 from ursa.repair.prior import PRIORS, candidates
 from ursa.robot import damage as wounds
 from ursa.robot import registry
@@ -30,6 +32,7 @@ class Again:
 
     ret: Float[Array, " m"]
     unsafe: Float[Array, " m"]  # share of steps
+    aborted: int = 0  # stopped early, for safety
 
 
 @dataclass(frozen=True)
@@ -68,52 +71,72 @@ def adapt(
     trials: int = TRIALS,
     *,
     body: str | None = None,
+    robot: Arena | None = None,
     prior: str = "value",
     unsafe_limit: float = NEVER,
     told: Callable[[Attempt], None] | None = None,
 ) -> Adaptation:
     """Find a skill for a robot with this damage; `told` hears of each trial at once.
 
-    `body` is another physics than it was trained with; `prior` "value" asks the value function,
-    "measured" tries every skill undamaged first. A trial with a larger share of unsafe steps than
-    `unsafe_limit` is stopped. Equal calls give equal results.
+    `body` is another physics than it was trained with; `robot` is one robot of the caller's, real
+    perhaps, that makes all rollouts itself and is left open and damaged. `prior` "value" asks the
+    value function, "measured" tries every skill undamaged, in simulation, first. A trial with a
+    larger share of unsafe steps than `unsafe_limit` is stopped. Equal calls give equal results.
     """
-    damages = check(agent, damage, trials, body, prior, unsafe_limit)
+    damages = check(agent, damage, trials, body, robot, prior, unsafe_limit)
     skills = candidates(agent)
+    chart = ite.normalised(skills, PRIORS[prior](agent, skills))
     study = Study(engine=body)
-    robot = place(agent, study, 1)
+    mine = place(agent, study, 1) if robot is None else robot
     try:
-        hurt(robot, [damages])
-        chart = ite.normalised(skills, PRIORS[prior](agent, skills))
-        trial = player(robot, agent.policy, skills, unsafe_limit)
+        hurt(mine, [damages])
+        trial = player(mine, agent.policy, skills, unsafe_limit)
         search = ite.search(chart, trial, trials, told=told)
+        leader = search.best
+        if leader is None:
+            raise UserError(f"none of {len(search.attempts)} trials returned a finite number")
+        rows = (search.attempts[0].skill, leader.skill)
+        if robot is None:
+            crowd = Crowd(lambda count: place(agent, study, count), agent.policy)
+            before, after = (together(crowd, skills[row], damages) for row in rows)
+        else:
+            before, after = (in_turn(robot, agent, skills[row], unsafe_limit) for row in rows)
     finally:
-        robot.close()
-    leader = search.best
-    if leader is None:
-        raise UserError(f"none of {len(search.attempts)} trials returned a finite number")
-    crowd = Crowd(lambda count: place(agent, study, count), agent.policy)
-    spec = robot.body.spec
-    return Adaptation(
-        damage=damage,
-        body=body or (agent.config.engine if spec.legs else spec.name),
-        prior=prior,
-        skills=skills,
-        search=search,
-        before=again(crowd, skills[search.attempts[0].skill], damages),
-        after=again(crowd, skills[leader.skill], damages),
-    )
+        if robot is None:
+            mine.close()
+    spec = mine.body.spec
+    own = spec.name if robot is not None or not spec.legs else agent.config.engine
+    return Adaptation(damage, body or own, prior, skills, search, before, after)
 
 
-def again(crowd: Crowd, skill: Float[Array, " D"], damages: Damages) -> Again:
-    """Fresh rollouts: a chance that no trial had, the same one for every skill."""
+def together(crowd: Crowd, skill: Float[Array, " D"], damages: Damages) -> Again:
+    """Fresh rollouts by as many simulated robots: a chance that no trial had."""
     chance = FRESH + np.arange(AGAIN)
     found = crowd.rollouts(np.tile(skill, (AGAIN, 1)), chance, [damages] * AGAIN)
     return Again(found.ret, found.unsafe)
 
 
+def in_turn(robot: Arena, agent: Agent, skill: Float[Array, " D"], unsafe_limit: float) -> Again:
+    """Fresh rollouts by one robot, of the same chances; nothing is asked that only physics knows.
+
+    What was stopped for safety is counted, and its return is the one `play` gives it.
+    """
+    found = [
+        play(robot, Pilot(agent.policy, skill[None], np.array([chance])), unsafe_limit)
+        for chance in FRESH + np.arange(AGAIN)
+    ]
+    ret, unsafe = (np.array(it) for it in zip(*((it.ret, it.unsafe) for it in found), strict=True))
+    return Again(ret, unsafe, sum(it.aborted for it in found))
+
+
 def check(
-    agent: Agent, damage: str, trials: int, body: str | None, prior: str, unsafe_limit: float
+    agent: Agent,
+    damage: str,
+    trials: int,
+    body: str | None,
+    robot: Arena | None,
+    prior: str,
+    unsafe_limit: float,
 ) -> Damages:
     """The damage that the text names; refuses what cannot be, before anything moves."""
     spec = registry.robot(agent.config.robot)
@@ -123,10 +146,13 @@ def check(
         raise unknown("prior", prior, PRIORS)
     if not 0 <= unsafe_limit <= 1:
         raise UserError(f"unsafe-limit = {unsafe_limit}, want a share of steps from 0 to 1")
-    if body is not None and body not in registry.ENGINES:
-        raise unknown("body", body, registry.ENGINES)
-    if body is not None and not spec.legs:
-        raise UserError(f"{spec.name} has a body of its own, no {body}: leave out the body")
+    refuse_other_body(spec, body)
+    if robot is not None and body is not None:
+        raise UserError(f"a robot and body {body}: give one of them, the robot has its own body")
+    if robot is not None and (robot.count, robot.body.spec.name) != (1, spec.name):
+        raise UserError(
+            f"{robot.count} x {robot.body.spec.name}, but this agent adapts one {spec.name}"
+        )
     return wounds.parse(damage, spec)
 
 
@@ -175,7 +201,11 @@ def _attempt(it: Attempt, skills: Float[Array, "n D"]) -> dict[str, Any]:
 
 
 def _again(it: Again) -> dict[str, Any]:
-    return {"returns": [_number(ret) for ret in it.ret.tolist()], "unsafe": it.unsafe.tolist()}
+    return {
+        "returns": [_number(ret) for ret in it.ret.tolist()],
+        "unsafe": it.unsafe.tolist(),
+        "aborted": it.aborted,
+    }
 
 
 def _number(value: float) -> float | None:

@@ -9,6 +9,7 @@ from ursa import durable
 from ursa.adapt.ite import Attempt
 from ursa.errors import UserError
 from ursa.evaluate.definitions import TRIALS
+from ursa.evaluate.study import refuse_unfinished
 from ursa.repair import adaptation, picture
 from ursa.repair.adaptation import Adaptation, Again
 from ursa.repair.play import NEVER
@@ -35,7 +36,7 @@ def adapt(
     Intelligent Trial and Error: a map says what every skill is worth undamaged; each trial
     corrects it around the skill that was tried, and the most promising one is next. Afterwards
     the chosen skill is tried again, beside the one that was best before the damage. Writes
-    adaptation.json (all trials, the map, the chosen skill) and adaptation.png.
+    adaptation.json (all trials, the map, the chosen skill) and a figure (PNG and PDF).
 
       ursa adapt outputs/a1 --damage FL.upper
       ursa adapt outputs/a1 --damage FR+BL:limp --body pybullet --prior measured
@@ -71,20 +72,10 @@ def adapt(
     )
     print(summary(found))
     write_whole(out / "adaptation.json", durable.to_json(adaptation.as_json(agent, found)))
-    picture.draw(out / "adaptation.png", found, title(agent, found))
-    for name in ("adaptation.json", "adaptation.png"):
-        print(f"-> {out / name}")
+    drawn = picture.draw(out, found, title(agent, found))
+    for path in (out / "adaptation.json", *drawn):
+        print(f"-> {path}")
     return 0
-
-
-def refuse_unfinished(folder: Path, agent: Agent) -> None:
-    """Numbers of an agent that was still learning are not what a reader takes them for."""
-    whole = agent.config.train.steps
-    if agent.steps < whole:
-        raise UserError(
-            f"{folder} is unfinished: {agent.steps:,} of {whole:,} steps; go on with ursa train "
-            f"--resume {folder}, or take the agent as it is with --unfinished"
-        )
 
 
 def line(it: Attempt, trials: int) -> str:

@@ -9,16 +9,18 @@ from matplotlib import patheffects
 from matplotlib.figure import Figure
 
 from ursa.adapt import ite
+from ursa.evaluate.definitions import STEPS
 from ursa.repair.adaptation import Adaptation
 
 Array = np.ndarray
 DOTS = 16  # area of a skill on paper
 
 
-def draw(path: Path, found: Adaptation, title: str) -> None:
+def draw(folder: Path, found: Adaptation, title: str) -> list[Path]:
     """Four panels for skills of two columns; otherwise the returns alone, and a line that says so.
 
     Maps share one scale of colours: from the lowest to the highest of expected and believed.
+    Leaves adaptation.png and adaptation.pdf; equal adaptations give equal bytes.
     """
     wide = found.skills.shape[1]
     if wide != 2:
@@ -30,8 +32,27 @@ def draw(path: Path, found: Adaptation, title: str) -> None:
         panels = figure.subplots(2, 2).ravel()
         maps(figure, panels[:3], found)
         returns(panels[3], found)
-    figure.suptitle(title)
-    figure.savefig(path, dpi=110)
+    figure.suptitle(title, fontsize=11)
+    figure.supxlabel(said(found), fontsize=8, x=0.01, ha="left", color="0.25")
+    png, pdf = (folder / f"adaptation.{kind}" for kind in ("png", "pdf"))
+    figure.savefig(png, dpi=110, metadata={"Software": None})
+    figure.savefig(pdf, metadata={"CreationDate": None, "Producer": None, "Creator": None})
+    return [png, pdf]
+
+
+def said(found: Adaptation) -> str:
+    """What was counted, by which estimator; and what is not a number."""
+    fresh, tried = len(found.after.ret), len(found.search.attempts)
+    words = f"n = 1 robot, {tried} trials of {len(found.skills)} skills, one rollout each; fresh: "
+    words += f"{fresh} rollouts (dots) and their median (line); interval: none, every dot is shown"
+    stopped = found.search.aborted + found.before.aborted + found.after.aborted
+    if stopped:
+        words += f"\nstopped for safety: {stopped} of {tried + 2 * fresh} rollouts"
+    returns = [it.trial.ret for it in found.search.attempts]
+    for name, ret in (("trials", returns), ("fresh", [*found.before.ret, *found.after.ret])):
+        if bad := int((~np.isfinite(ret)).sum()):
+            words += f"\nNOT A NUMBER, not drawn: {bad} of {len(ret)} returns ({name})"
+    return words
 
 
 def maps(figure: Figure, panels: Any, found: Adaptation) -> None:
@@ -57,7 +78,7 @@ def maps(figure: Figure, panels: Any, found: Adaptation) -> None:
         axes.set_title(name, fontsize=10)
         axes.set_xlabel("z, first column")
         axes.set_ylabel("z, second column")
-        figure.colorbar(dots, ax=axes, label="return")
+        figure.colorbar(dots, ax=axes, label=f"return over {STEPS} steps")
 
 
 def numbers(axes: Any, found: Adaptation) -> None:
@@ -90,11 +111,11 @@ def returns(axes: Any, found: Adaptation) -> None:
     _again(axes, 0.0, found.before.ret, "tab:orange", "fresh: best before the damage")
     _again(axes, len(attempts) + 1.0, found.after.ret, "tab:green", "fresh: chosen")
     axes.set_xlabel("trial")
-    axes.set_ylabel("return")
-    axes.set_title(
-        f"{len(attempts)} trials; fresh: {len(found.after.ret)} rollouts and their median",
-        fontsize=10,
-    )
+    axes.set_ylabel(f"return over {STEPS} steps")
+    shown = number[:: -(-len(number) // 10)]
+    after = len(attempts) + 1
+    axes.set_xticks([0, *shown, after], ["before", *map(str, shown), "chosen"])
+    axes.set_title("what was predicted and what was returned", fontsize=10)
     axes.legend(loc="best", fontsize=7)
 
 

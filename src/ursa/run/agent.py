@@ -181,11 +181,10 @@ def _opened(config: Config, place: Path) -> Parts:
     like = publish.parts(begin(made.settings, 0), made.law.begin(0))
     file, known = place / "agent.safetensors", place / "repertoire.npz"
     tree = publish.read(file, like)
-    world = tree["world"]
     return Parts(
         plan=made,
         steps=publish.steps(file),
-        policy=Policy(world.encoder, world.rssm, tree["actor"]),
+        policy=Policy(tree["encoder"], tree["rssm"], tree["actor"]),
         critics=tree["critics"],
         repertoire=Repertoire.load(known) if known.exists() else None,
         feature=tree.get("feature"),

@@ -18,13 +18,15 @@ from ursa.run.corridor import Discovered
 from ursa.run.folder import write_whole
 from ursa.run.trainer import Trainer
 
-FORMAT = {"name": "ursa-agent", "version": "1"}
+FORMAT = {"name": "ursa-agent", "version": "2"}
 log = logging.getLogger(__name__)
 
 
 def parts(state: AgentState, law: Any) -> dict[str, Any]:
-    """What acting and valuing need."""
-    tree = {"world": state.world, "actor": state.actor, "critics": state.slow}
+    """What acting and valuing need; what dreaming needs besides is in the checkpoints."""
+    world = state.world
+    tree = {"encoder": world.encoder, "rssm": world.rssm}
+    tree |= {"actor": state.actor, "critics": state.slow}
     return tree | ({"feature": law.feature} if isinstance(law, Discovered) else {})
 
 

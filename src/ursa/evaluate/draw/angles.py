@@ -10,7 +10,7 @@ from matplotlib.figure import Figure, SubFigure
 from ursa.evaluate import judged, statistics
 from ursa.evaluate.coverage import BINS, filled, planes
 from ursa.evaluate.draw.coverage import covered
-from ursa.evaluate.draw.style import Numbers, finish, heading, looks, page
+from ursa.evaluate.draw.style import Numbers, finish, heading, looks, means, page
 from ursa.evaluate.group import Group, where
 from ursa.robot.registry import robot
 from ursa.robot.spec import LEG_PARTS, RobotSpec
@@ -26,18 +26,24 @@ def numbers(groups: Sequence[Group]) -> Numbers | None:
         return None
     told = heading("angles", groups, "median of coverage", statistics.QUARTILES)
     low, high = spec.of_joints("low"), spec.of_joints("high")
-    return told | {
-        "bins": BINS,
-        "planes": [
-            {
-                "joints": [spec.joint_names[one], spec.joint_names[other]],
-                "low": [low[one], low[other]],
-                "high": [high[one], high[other]],
-            }
-            for one, other in planes(spec)
-        ],
-        "series": [_series(group, spec) for group in groups],
-    }
+    series = [_series(group, spec) for group in groups]
+    shares = {it["label"]: np.array(it["per_seed"])[:, None] for it in series}
+    return (
+        told
+        | means("coverage, %", shares, 100)
+        | {
+            "bins": BINS,
+            "planes": [
+                {
+                    "joints": [spec.joint_names[one], spec.joint_names[other]],
+                    "low": [low[one], low[other]],
+                    "high": [high[one], high[other]],
+                }
+                for one, other in planes(spec)
+            ],
+            "series": series,
+        }
+    )
 
 
 def draw(numbers: Numbers, *, one_seed: bool = False) -> Figure:
@@ -68,6 +74,7 @@ def _series(group: Group, spec: RobotSpec) -> dict:
         "label": group.label,
         "rollouts": int(np.median([len(it.skills.ret) for it in group.seeds])),
         "coverage": statistics.summary(shares, f"{group.label}, coverage").plain(),
+        "per_seed": shares,
         "cells": cells,  # by plane: column, row, how many seeds
     }
 

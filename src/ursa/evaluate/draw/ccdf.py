@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from ursa.evaluate import statistics
 from ursa.evaluate.coping import Coping, coping
-from ursa.evaluate.draw.style import Numbers, finish, heading, looks, page, plain_axes
+from ursa.evaluate.draw.style import Numbers, finish, heading, looks, means, page, plain_axes
 from ursa.evaluate.group import Group
 
 Array = np.ndarray
@@ -22,10 +22,15 @@ def numbers(groups: Sequence[Group]) -> Numbers | None:
         return None
     kept = [group for group in groups if group.label in {it.group for it in found}]
     told = heading("ccdf", kept, "CCDF of medians over seeds", "none: every step is one damage")
-    return told | {
-        "scenarios": list(found[0].scenarios),
-        "series": [each for it in found for each in _series(it)],
-    }
+    again = {it.label: it.again for it in found}
+    return (
+        told
+        | means("fresh rollouts of what was chosen, all damages", again)
+        | {
+            "scenarios": list(found[0].scenarios),
+            "series": [each for it in found for each in _series(it)],
+        }
+    )
 
 
 def draw(numbers: Numbers, *, one_seed: bool = False) -> Figure:

@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ursa.evaluate import statistics
 from ursa.evaluate.coping import Coping, coping
-from ursa.evaluate.draw.style import Look, Numbers, finish, heading, looks, page, plain_axes
+from ursa.evaluate.draw.style import Look, Numbers, finish, heading, looks, means, page, plain_axes
 from ursa.evaluate.group import Group
 
 TITLE = "Best return found so far, trial by trial"
@@ -23,7 +23,11 @@ def numbers(groups: Sequence[Group]) -> Numbers | None:
         return None
     kept = [group for group in groups if group.label in {it.group for it in found}]
     told = heading("evolution", kept, statistics.MEDIAN, statistics.QUARTILES)
-    return told | {"scenarios": list(found[0].scenarios), "series": [_series(it) for it in found]}
+    last = means(
+        "after the last trial, all damages", {it.label: it.progress[..., -1] for it in found}
+    )
+    series = [_series(it) for it in found]
+    return told | last | {"scenarios": list(found[0].scenarios), "series": series}
 
 
 def draw(numbers: Numbers, *, one_seed: bool = False) -> Figure:

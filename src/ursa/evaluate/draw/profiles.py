@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ursa.evaluate import judged, statistics
-from ursa.evaluate.draw.style import Look, Numbers, finish, heading, looks, page, plain_axes
+from ursa.evaluate.draw.style import Look, Numbers, finish, heading, looks, means, page, plain_axes
 from ursa.evaluate.group import Group, where
 
 Array = np.ndarray
@@ -27,11 +27,16 @@ def numbers(groups: Sequence[Group]) -> Numbers | None:
     ]
     returns = np.linspace(min(map(np.min, every)), max(map(np.max, every)), POINTS)
     distances = np.linspace(0, FARTHEST, POINTS)
-    return told | {
-        "distances": distances.tolist(),
-        "returns": returns.tolist(),
-        "series": [_series(group, distances, returns) for group in kept],
-    }
+    achieved = {g.label: np.array([[judged.achieved(it).mean()] for it in g.seeds]) for g in kept}
+    return (
+        told
+        | means("achieved skills, %", achieved, 100)
+        | {
+            "distances": distances.tolist(),
+            "returns": returns.tolist(),
+            "series": [_series(group, distances, returns) for group in kept],
+        }
+    )
 
 
 def draw(numbers: Numbers, *, one_seed: bool = False) -> Figure:

@@ -11,11 +11,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ursa.evaluate import statistics
 from ursa.evaluate.group import Group
 
 Numbers = dict[str, Any]  # what a figure shows, as JSON
 DPI = 150
-LETTERS = 19  # of the small print that fit on an inch
+LETTERS = 17  # of the small print that fit on an inch
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,14 @@ def heading(figure: str, groups: Sequence[Group], estimator: str, interval: str)
     }
 
 
+def means(of: str, scores: Mapping[str, np.ndarray], scale: float = 1.0) -> Numbers:
+    """Interquartile means beside the medians, one per method: its seeds (rows) on some tasks."""
+    by = {
+        label: statistics.interquartile(table, f"{label}, {of}") for label, table in scores.items()
+    }
+    return {"iqm": {"of": of, "scale": scale, "by": {name: it.plain() for name, it in by.items()}}}
+
+
 def page(width: float, height: float) -> Figure:
     """An empty figure, in inches."""
     return Figure(figsize=(width, height), layout="constrained")
@@ -69,9 +78,22 @@ def finish(figure: Figure, numbers: Numbers, title: str, *more: str) -> Figure:
     """Title above; below, what the marks mean: n, estimator, interval."""
     figure.suptitle(title, fontsize=11, x=0.01, ha="left", fontweight="bold")
     wide = int(LETTERS * figure.get_size_inches()[0])
-    lines = [line for text in (*more, said(numbers)) for line in textwrap.wrap(text, wide)]
+    told = [*more, *beside(numbers), said(numbers)]
+    lines = [line for text in told for line in textwrap.wrap(text, wide)]
     figure.supxlabel("\n".join(lines), fontsize=7.5, x=0.01, ha="left", color="0.25")
     return figure
+
+
+def beside(numbers: Numbers) -> list[str]:
+    """Interquartile means in a line, where a figure has them."""
+    found = numbers.get("iqm")
+    if not found or not found["by"]:
+        return []
+    by = "; ".join(
+        f"{label} {statistics.Summary(**it).said(scale=found['scale'])}"
+        for label, it in found["by"].items()
+    )
+    return [f"{found['of']}: {statistics.IQM}: {by}"]
 
 
 def said(numbers: Numbers) -> str:

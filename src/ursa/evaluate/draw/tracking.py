@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ursa.evaluate import definitions, statistics
-from ursa.evaluate.draw.style import Numbers, finish, heading, page
+from ursa.evaluate.draw.style import Numbers, finish, heading, means, page
 from ursa.evaluate.group import Group, measured, where
 from ursa.evaluate.results import Results
 
@@ -24,7 +24,12 @@ def numbers(groups: Sequence[Group]) -> Numbers | None:
     told = heading(
         "tracking", kept, "median over reachable commands, of that over seeds", _QUARTILES
     )
-    return told | {"series": [_series(group) for group in kept]}
+    series = [_series(group) for group in kept]
+    missed = {
+        it["label"]: np.array([[one["late"]["medians"]["joint"]] for one in it["seeds"]])
+        for it in series
+    }
+    return told | means("whitened error, the last 200 steps", missed) | {"series": series}
 
 
 def draw(numbers: Numbers, *, one_seed: bool = False) -> Figure:

@@ -8,7 +8,7 @@ from matplotlib.ticker import EngFormatter
 
 from ursa.evaluate import statistics
 from ursa.evaluate.definitions import WINDOW
-from ursa.evaluate.draw.style import Numbers, finish, heading, looks, page, plain_axes
+from ursa.evaluate.draw.style import Numbers, finish, heading, looks, means, page, plain_axes
 from ursa.evaluate.group import Group, measured
 
 TITLE = "Reward during training"
@@ -20,7 +20,13 @@ def numbers(groups: Sequence[Group]) -> Numbers | None:
     if not kept:
         return None
     told = heading("training", kept, statistics.MEDIAN, statistics.QUARTILES)
-    return told | {"series": [_series(group) for group in kept]}
+    series = [_series(group) for group in kept]
+    last = {
+        it["label"]: np.array([[one["mean"][-1]] for one in it["per_seed"]])
+        for it in series
+        if it["steps"]
+    }
+    return told | means("reward in the last window", last) | {"series": series}
 
 
 def draw(numbers: Numbers, *, one_seed: bool = False) -> Figure:
@@ -46,7 +52,11 @@ def draw(numbers: Numbers, *, one_seed: bool = False) -> Figure:
         else:
             spread = np.array(each["per_seed"][0]["deviation"])
             low, high = middle - spread, middle + spread
-        axes.fill_between(each["steps"], low, high, color=style.color, alpha=0.18, linewidth=0)
+        if len(middle) > 1:
+            axes.fill_between(each["steps"], low, high, color=style.color, alpha=0.18, linewidth=0)
+        else:  # an area over one point cannot be seen
+            axes.vlines(each["steps"], low, high, color=style.color, alpha=0.5)
+    axes.set_xlim(left=0)
     axes.set_xlabel("control steps lived by one seed", fontsize=9)
     axes.set_ylabel("reward per step", fontsize=9)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
@@ -54,7 +64,7 @@ def draw(numbers: Numbers, *, one_seed: bool = False) -> Figure:
     plain_axes(axes)
     lines = [
         f"each point: mean reward over a window of {WINDOW:,} steps (a quarter of an hour of one "
-        "robot)",
+        "robot); the last may be shorter",
         "URSA explores with all of its skills, DayDreamer has one: not the same thing is averaged",
     ]
     if 1 in numbers["n"].values():

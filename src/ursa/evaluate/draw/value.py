@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from ursa.evaluate import judged, statistics
 from ursa.evaluate.definitions import STEPS
-from ursa.evaluate.draw.style import Numbers, finish, heading, looks, page, plain_axes
+from ursa.evaluate.draw.style import Numbers, finish, heading, looks, means, page, plain_axes
 from ursa.evaluate.group import Group, where
 from ursa.evaluate.results import Results
 
@@ -22,12 +22,13 @@ def numbers(groups: Sequence[Group]) -> Numbers | None:
         return None
     told = heading("value", kept, "median of Spearman's rank correlation", statistics.QUARTILES)
     panels = [_panel(group.label, each) for group in kept for each in group.seeds]
-    spearman = {}
+    spearman, ranks = {}, {}
     for group in kept:
         found = [it["spearman"] for it in panels if it["label"] == group.label]
         if None not in found:
             spearman[group.label] = statistics.summary(found, group.label).plain()
-    return told | {"spearman": spearman, "panels": panels}
+            ranks[group.label] = np.array(found)[:, None]
+    return told | means("rank correlation", ranks) | {"spearman": spearman, "panels": panels}
 
 
 def draw(numbers: Numbers, *, one_seed: bool = False) -> Figure:
