@@ -66,6 +66,7 @@ def test_runs_with_other_settings_are_told_apart_by_their_names():
 def test_a_path_is_a_file_a_folder_of_files_or_a_run(tmp_path):
     file, *_ = written(tmp_path, [made(rollouts=ROLLOUTS)])
     assert group.files(file) == group.files(file.parent) == [file]
+    assert group.files(file.parent.parent) == [file]  # a folder of such folders
     run = tmp_path / "run"
     (run / "results").mkdir(parents=True)
     (run / "config.json").write_text("{}")

@@ -69,6 +69,8 @@ def files(path: Path) -> list[Path]:
     a_run = (path / "config.json").exists()
     inside = path / INSIDE if a_run else path
     found = sorted(it for it in inside.glob("*.json") if it.name not in NOT_RESULTS)
+    if not found and not a_run:  # a folder of folders, as `ursa reproduce` leaves it
+        found = sorted(path.glob("*/seed_*.json"))
     if found:
         return found
     if a_run:
