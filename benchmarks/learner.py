@@ -1,7 +1,8 @@
-"""How long one update takes: `python -m benchmarks.learner --preset paper --seeds 1 5`.
+"""How long one update takes: `python -m benchmarks.learner --preset paper --seeds 1 5 --loop`.
 
 The whole update on made-up data of the A1's sizes: replay sampling, world model, dream, critics,
-multipliers, actor, optimizers, slow copies; several seeds in one vmapped program.
+multipliers, actor, optimizers, slow copies; several seeds in one vmapped program. With `--loop`
+also the same within a training on the A1: acting, physics, insertions, refresh and VAE included.
 """
 
 import argparse
@@ -23,15 +24,17 @@ from ursa.agent.ursa import ursa
 from ursa.config import Config
 from ursa.presets import PRESETS, preset
 from ursa.run.plan import backend
+from ursa.run.trainer import Trainer
 from ursa.types import Row, Sizes
 
 SIZES = Sizes(observation=34, action=12, posture=13)  # the A1 on the forward task
 CHAIN = 4  # updates per dispatch
 REPEATS = 7
+WARM = 20  # columns with updates before the clock starts
 
 
-def measure(config: Config, seeds: int) -> None:
-    """One JSON line each for time, compilation and memory."""
+def measure(config: Config, seeds: int) -> float:
+    """One JSON line each for time, compilation and memory; the time in ms."""
     device, precision, unroll = backend()
     settings = Settings(
         ursa(config.behavior, config.skill.skill_size, 0.0),
@@ -60,10 +63,32 @@ def measure(config: Config, seeds: int) -> None:
         state, _ = compiled(state, ring, keys)
         jax.block_until_ready(state)
         spent.append(1e3 * (time.perf_counter() - started) / CHAIN)
-    report.emit(f"update {case}", float(np.median(spent)), "ms")
+    taken = float(np.median(spent))
+    report.emit(f"update {case}", taken, "ms")
     memory = compiled.memory_analysis()
     if memory is not None:
         report.emit(f"memory {case}", memory.temp_size_in_bytes / 2**30, "GiB")
+    return taken
+
+
+def whole(config: Config, seeds: int, bare: float) -> None:
+    """Time of a training per update, over as many columns as lie between two refreshes."""
+    least = config.train.length * config.train.robots
+    config = replace(config, seeds=seeds, train=replace(config.train, prefill=least))
+    trainer = Trainer(config)
+    while trainer.column < trainer.plan.prefill + WARM:
+        trainer.turn()
+    jax.block_until_ready(trainer.learner)
+    begun, started = trainer.updates, time.perf_counter()
+    for _ in range(config.skill.refresh_period):
+        trainer.turn()
+    jax.block_until_ready(trainer.learner)
+    spent, updates = time.perf_counter() - started, trainer.updates - begun
+    case = f"{seeds} seeds, one update per {config.train.steps_per_update} steps"
+    taken = 1e3 * spent / updates
+    report.emit(f"loop {case}", taken, "ms", reference="bare update", ratio=taken / bare)
+    steps = config.skill.refresh_period * config.train.robots
+    report.emit(f"control steps of a seed, {case}", steps / spent, "per s")
 
 
 def chain(settings: Settings, config: Config, state, ring, keys):
@@ -122,13 +147,16 @@ def main() -> None:
     parser.add_argument("--preset", default="laptop", choices=sorted(PRESETS))
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--unroll", type=int, default=0, help="of the scans; 0: the device's own")
+    parser.add_argument("--loop", action="store_true", help="also a training on the A1")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the same lines to FILE")
     options = parser.parse_args()
     config = preset(options.preset)
     config = replace(config, train=replace(config.train, unroll=options.unroll))
     with report.kept_in(options.json):
         for seeds in options.seeds:
-            measure(config, seeds)
+            bare = measure(config, seeds)
+            if options.loop:
+                whole(config, seeds, bare)
 
 
 if __name__ == "__main__":
