@@ -32,7 +32,7 @@ train: setup  ## discover skills with a simulated A1, then see them (about ten m
 BESIDE := tests/run/test_learns.py tests/run/test_keeps_distance.py tests/run/test_ablations.py \
 	tests/adapt tests/evaluate tests/repair
 HALF := .cache/beside.log
-# Threads of linear algebra would spin and wait for each other: 17 times slower on two cores.
+# Threads of linear algebra spin and wait for each other where both cores are taken.
 test: export OPENBLAS_NUM_THREADS := 1
 
 test: setup check  ## what CI runs: the checks below, then every test (some: make test ARGS=tests/nn)
