@@ -1,5 +1,6 @@
 """`ursa look`: what a run has learnt, in two pictures and a small table against chance."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ def look(folder: Path, /, skills: int = 64, seed: int | None = None) -> int:
     agent = Agent.load(folder, seed)
     z = chosen(agent, skills)
     place = agent.arena(len(z))
+    print(f"trying {len(z)} rollouts of {STEPS} steps, and as many at random ...", file=sys.stderr)
     feature = agent.feature if agent.repertoire is not None else None
     mine, chance = rollout(place, agent.policy, z, feature=feature), aimless(place)
     print(table(agent, mine, chance))

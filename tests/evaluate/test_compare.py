@@ -73,6 +73,9 @@ def test_a_path_is_a_file_a_folder_of_files_or_a_run(tmp_path):
     (run / "environment.json").write_text("{}")
     (run / "results" / "seed_3.json").write_bytes(file.read_bytes())
     assert group.files(run) == [run / "results" / "seed_3.json"]
+    (run / "results").rename(run / "results-quick")
+    with pytest.raises(UserError, match=r"measured only in part .* give .*results-quick"):
+        group.files(run)
 
 
 # -- what is refused: one line, code 2, nothing written

@@ -176,6 +176,7 @@ def test_a_return_that_is_no_number_is_reported(point, monkeypatch, capsys, tmp_
         (["--damage", "x:bent"], 'unknown kind of damage "bent"'),
         (["--damage", "x:weak=2"], "weak damage with 2"),
         (["--damage", "x", "--trials", "0"], "trials = 0, want at least 1"),
+        (["--damage", ""], 'damage "" breaks nothing: name a joint (x, y ...)'),
         (["--damage", "x", "--body", "gazebo"], 'unknown body "gazebo": valid are mujoco'),
         (["--damage", "x", "--body", "pybullet"], "point has a body of its own, no pybullet"),
         (["--damage", "x", "--prior", "guess"], 'unknown prior "guess": valid are measured, value'),

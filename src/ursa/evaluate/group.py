@@ -73,6 +73,12 @@ def files(path: Path) -> list[Path]:
         found = sorted(path.glob("*/seed_*.json"))
     if found:
         return found
+    others = sorted(it.name for it in path.glob(f"{INSIDE}-*"))
+    if a_run and others:
+        raise UserError(
+            f"{path} was measured only in part or elsewhere: give {path / others[0]}, or measure "
+            f"it whole: ursa evaluate {path}"
+        )
     if a_run:
         raise UserError(f"{path} was never measured: ursa evaluate {path}")
     raise UserError(f"{path} holds no results of `ursa evaluate`")
@@ -92,7 +98,7 @@ def together(found: Iterable[Results], *, any_length: bool = False, tasks: bool 
             pairs["control steps"] = (f"{first.source.steps:,}", f"{other.source.steps:,}")
         for name, (mine, theirs) in pairs.items():
             if mine != theirs:
-                hint = "; --any-length compares them anyway" if name == "control steps" else ""
+                hint = "; `ursa compare --any-length` does it" if name == "control steps" else ""
                 raise UserError(
                     f"cannot be compared: {name} {mine} ({where(first)}) and {theirs} "
                     f"({where(other)}){hint}"

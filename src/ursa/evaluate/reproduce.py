@@ -18,6 +18,7 @@ from tyro.conf import Positional
 from ursa import journal
 from ursa.errors import UserError
 from ursa.evaluate.compare import INCOMPLETE, Comparison, compared, told
+from ursa.evaluate.definitions import ROLLOUTS
 from ursa.evaluate.draw.gallery import FIGURES, refuse_unknown
 from ursa.evaluate.group import gather
 from ursa.evaluate.report import written
@@ -151,6 +152,9 @@ def reproduce(
     made = [drawn(setting, one, out, figure) for one in asked]
     for each in made:
         print(f"\n{told(each)}")
+    fewest = min(len(it.skills.ret) for each in made for one in each.groups for it in one.seeds)
+    if setting.paper and fewest < ROLLOUTS:
+        print(f"\n{fewest} rollouts where the paper has {ROLLOUTS}: an impression, not a result")
     written(_whole(made), out / "report.html")
     print(f"\n-> {out}: {', '.join(asked)}, report.html")
     return INCOMPLETE if any(each.complaints for each in made) else 0

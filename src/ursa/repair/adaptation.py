@@ -153,6 +153,9 @@ def check(
         raise UserError(
             f"{robot.count} x {robot.body.spec.name}, but this agent adapts one {spec.name}"
         )
+    if not damage.strip():
+        joints = ", ".join(spec.joint_names[:2])
+        raise UserError(f'damage "" breaks nothing: name a joint ({joints} ...), or "undamaged"')
     return wounds.parse(damage, spec)
 
 

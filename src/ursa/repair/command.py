@@ -13,6 +13,7 @@ from ursa.evaluate.study import refuse_unfinished
 from ursa.repair import adaptation, picture
 from ursa.repair.adaptation import Adaptation, Again
 from ursa.repair.play import NEVER
+from ursa.repair.prior import candidates
 from ursa.run.agent import Agent
 from ursa.run.compiled import keep_programs
 from ursa.run.folder import write_whole
@@ -52,15 +53,18 @@ def adapt(
         unsafe_limit: Stop a trial with a larger share of unsafe steps; 1 never does.
         seed: Which agent, where several were trained; unset is the first.
         unfinished: Take an agent whose training has not come to its end.
-        out: Folder to write into; unset is adapt/DAMAGE in the run's. Earlier results go.
+        out: Folder to write into; unset is adapt/DAMAGE in the run's (adapt/DAMAGE-BODY for
+            another physics). Earlier results there go.
     """
     keep_programs()
     agent = Agent.load(folder, seed)
     if not unfinished:
         refuse_unfinished(folder, agent)
-    out = out or folder / "adapt" / re.sub(r"[^\w.+-]", "_", damage)
+    where = damage if body in (None, agent.config.engine) else f"{damage}-{body}"
+    out = out or folder / "adapt" / re.sub(r"[^\w.+-]", "_", where)
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file: give another --out")
+    most = min(trials, len(candidates(agent)))  # no skill is tried twice
     found = adaptation.adapt(
         agent,
         damage,
@@ -68,7 +72,7 @@ def adapt(
         body=body,
         prior=prior,
         unsafe_limit=unsafe_limit,
-        told=lambda attempt: print(line(attempt, trials), flush=True),
+        told=lambda attempt: print(line(attempt, most), flush=True),
     )
     print(summary(found))
     write_whole(out / "adaptation.json", durable.to_json(adaptation.as_json(agent, found)))

@@ -87,7 +87,7 @@ def draw(numbers: Numbers, *, one_seed: bool = False) -> Figure:
     names = [text.format(count) for text, count in zip(WAYS.values(), rollouts, strict=True)]
     axes.set_xticks(range(len(WAYS)), names, fontsize=8)
     axes.set_ylabel("cells filled, % of 18 planes of 20 x 20", fontsize=9)
-    figure.legend(loc="outside upper right", ncols=4, fontsize=8, frameon=False)
+    figure.legend(loc="outside upper right", ncols=2, fontsize=8, frameon=False)
     axes.margins(y=0.12)
     plain_axes(axes)
     axes.grid(False, axis="x")

@@ -1,0 +1,87 @@
+"""Place: on which file systems a run may keep its log, and where its shared memory lies."""
+
+import os
+import secrets
+import shutil
+import stat
+from pathlib import Path
+
+from ursa import durable
+from ursa.errors import UserError
+
+# Locks and shared memory do not work across machines, and a sync there may promise too much.
+REMOTE = {
+    *("9p", "afs", "ceph", "cifs", "davfs", "drvfs", "gfs2", "glusterfs", "gpfs", "lustre"),
+    *("ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "smb3", "smbfs", "vboxsf", "beegfs"),
+    *("fuse.ceph", "fuse.davfs2", "fuse.gcsfuse", "fuse.glusterfs", "fuse.rclone", "fuse.s3fs"),
+    *("fuse.sshfs", "fuse.vmhgfs-fuse", "fuse.mergerfs", "fuse.gvfsd-fuse"),
+}
+MOUNTS = Path("/proc/self/mountinfo")
+MEMORY = Path("/dev/shm")
+IDENTITY = "identity"
+
+
+def file_system(folder: Path, mounts: str) -> str:
+    """The type of the file system that holds a folder, by the kernel's table; "" if it is silent.
+
+    >>> table = "1 0 8:1 / / rw - ext4 /dev/sda rw\\n2 1 0:9 / /mnt/a\\\\040b rw - nfs4 host:/ rw"
+    >>> file_system(Path("/mnt/a b/run"), table), file_system(Path("/home"), table)
+    ('nfs4', 'ext4')
+    """
+    found, best = "", -1
+    for line in mounts.splitlines():
+        mount, _, kind = line.partition(" - ")
+        words, kinds = mount.split(), kind.split()
+        if len(words) < 5 or not kinds:
+            continue
+        point = Path(words[4].replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\"))
+        if folder.is_relative_to(point) and len(point.parts) >= best:  # a later mount hides
+            found, best = kinds[0], len(point.parts)
+    return found
+
+
+def refuse_remote(folder: Path) -> None:
+    """UserError if the folder is known to lie on another machine; other systems do not say."""
+    mounts = MOUNTS.read_text(errors="replace") if MOUNTS.exists() else ""
+    kind = file_system(folder.resolve(), mounts)
+    if kind in REMOTE:
+        raise UserError(
+            f"{folder} lies on a network file system ({kind}), which can lose rows that it said "
+            f"were kept: choose a folder on a disk of this machine, and copy it when the run ends"
+        )
+
+
+def shared(folder: Path) -> Path:
+    """A folder for what the processes of one run share in memory; it outlives any of them.
+
+    In memory if the machine offers that: a file on a disk is written back now and then, and a
+    control loop that touches it meanwhile would wait. Its name holds a number drawn once for the
+    run, so that the memory of a deleted run of the same name is never taken for ours.
+    """
+    identity = _identity(folder)
+    if not os.access(MEMORY, os.W_OK):
+        (folder / "shared").mkdir(mode=0o700, exist_ok=True)
+        return folder / "shared"
+    found = MEMORY / f"ursa-{identity}"
+    found.mkdir(mode=0o700, exist_ok=True)
+    status = found.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+        raise UserError(f"{found} belongs to somebody else: remove {folder / IDENTITY}, try again")
+    return found
+
+
+def forget(folder: Path) -> None:
+    """Give the memory of a run back at its orderly end, when every process has left."""
+    shutil.rmtree(shared(folder), ignore_errors=True)
+
+
+def _identity(folder: Path) -> str:
+    path = folder / IDENTITY
+    if not path.exists():
+        with durable.room_for("the identity of a run", folder, 0):
+            durable.write(folder / f"tmp.{IDENTITY}", secrets.token_hex(16).encode())
+            durable.rename(folder / f"tmp.{IDENTITY}", path)
+    said = path.read_bytes()
+    if len(said) != 32 or not said.isalnum():
+        raise UserError(f"{path} holds {said[:40]!r}, want 32 letters and digits: remove it")
+    return said.decode()
