@@ -15,7 +15,7 @@ FLOORS = (
     {"errors", "machine"},
     {"types", "config", "durable"},
     {"presets"},
-    {"nn", "replay", "robot", "checkpoint", "segments", "journal"},
+    {"nn", "replay", "robot", "checkpoint", "segments", "journal", "claim"},
     {"task", "skill", "world", "behavior", "show"},
     {"agent"},
     {"baselines"},

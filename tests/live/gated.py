@@ -235,5 +235,14 @@ def registrar(promises: list):
     return broken_by
 
 
+def unprotected(promise, patch, monkeypatch) -> None:
+    """The promise must break where its protection is taken away."""
+    for mode in Mode:
+        at(mode)  # the robots to start from are made with the protection
+    monkeypatch.setattr(*patch)
+    with pytest.raises(AssertionError):
+        promise()
+
+
 def names(promises: list) -> list[str]:
     return [each.id for each in promises]

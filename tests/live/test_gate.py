@@ -7,7 +7,7 @@ import jaxtyping
 import numpy as np
 import pytest
 
-from live.gated import LYING, PERIOD, STANDING, Bench, at, is_limp, names, registrar
+from live.gated import LYING, PERIOD, STANDING, Bench, at, is_limp, names, registrar, unprotected
 from ursa.live import gate, heard, machine, seen
 from ursa.live.bound import bounded
 from ursa.live.heard import Wish
@@ -339,8 +339,4 @@ def test_the_gate_keeps_its_promise(promise, fast):
 
 @pytest.mark.parametrize(("promise", "patch"), PROMISES)
 def test_without_its_protection_a_promise_breaks(promise, patch, fast, monkeypatch):
-    for mode in Mode:
-        at(mode)  # the robots to start from are made with the protection
-    monkeypatch.setattr(*patch)
-    with pytest.raises(AssertionError):
-        promise()
+    unprotected(promise, patch, monkeypatch)

@@ -7,7 +7,7 @@ import jaxtyping
 import numpy as np
 import pytest
 
-from live.gated import PERIOD, STANDING, Bench, at, names, registrar
+from live.gated import PERIOD, STANDING, Bench, at, names, registrar, unprotected
 from ursa.live import gate, health, machine
 from ursa.live.limits import limits_of
 from ursa.live.modes import Kind, Mode, Order
@@ -189,8 +189,4 @@ def test_the_gate_keeps_its_promise(promise, fast):
 
 @pytest.mark.parametrize(("promise", "patch"), PROMISES)
 def test_without_its_protection_a_promise_breaks(promise, patch, fast, monkeypatch):
-    for mode in Mode:
-        at(mode)  # the robots to start from are made with the protection
-    monkeypatch.setattr(*patch)
-    with pytest.raises(AssertionError):
-        promise()
+    unprotected(promise, patch, monkeypatch)

@@ -1,12 +1,18 @@
 """When the VAE learns."""
 
+from functools import partial
+
 import jax
 import numpy as np
 import pytest
 
-from ursa.skill.schedule import Schedule, due
+from ursa.config import SkillConfig
+from ursa.skill.schedule import due
 
-steps = jax.jit(jax.vmap(due, in_axes=(0, None, None)), static_argnums=1)
+
+@partial(jax.jit, static_argnums=1)
+def steps(updates, total, filled):
+    return jax.vmap(lambda update: due(update, total, filled, SkillConfig()))(updates)
 
 
 def learning(total, filled=512):
@@ -37,4 +43,9 @@ def test_too_few_rows_teach_nothing():
 
 @pytest.mark.parametrize(("filled", "expected"), [(63, False), (64, True)])
 def test_the_numbers_can_be_changed(filled, expected):
-    assert bool(due(0, 10, filled, Schedule(rows=64))) is expected
+    assert bool(due(0, 10, filled, SkillConfig(vae_rows=64))) is expected
+
+
+def test_a_gap_longer_than_any_training_leaves_the_beginning_alone():
+    config = SkillConfig(vae_gap=10**6, vae_warm=0.0)
+    assert not any(bool(due(update, 10**6, 512, config)) for update in (0, 1, 499_999))

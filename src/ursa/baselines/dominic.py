@@ -19,10 +19,10 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, Key
 
-from ursa.agent.method import Method, Skills, Verdict, View, advantage
-from ursa.behavior.critic import Signal, Values
+from ursa.agent.method import Method, Verdict, View, advantage
+from ursa.agent.ursa import feel
+from ursa.behavior.critic import Signal
 from ursa.config import BehaviorConfig, DominicConfig
-from ursa.world.imagine import Dream
 
 SMALLEST = 1e-3  # of |v_0| when the multiplier's step is normalised by it
 TOUCHING = 1e-6  # skills nearer than this do not know which way to go
@@ -87,15 +87,6 @@ def nearest(psi: Float[Array, "K P"]) -> tuple[Float[Array, " K"], Int[Array, " 
 def force(config: DominicConfig, length: Float[Array, "..."]) -> Float[Array, "..."]:
     """1 - (l / l0)^3: repulsion within l0, attraction beyond, bounded."""
     return jnp.clip(1 - (length / config.distance) ** 3, -1.0, 1.0)
-
-
-def feel(dream: Dream, skills: Skills, _: Memory) -> Values:
-    """V averages reward, psi averages phi, C averages cost."""
-    return {
-        "value": dream.reward[..., None],
-        "psi": skills.phi(dream.posture),
-        "cost": dream.cost[..., None],
-    }
 
 
 def diversity(config: DominicConfig, view: View, known: Memory) -> Float[Array, "H N"]:

@@ -17,9 +17,9 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
+from ursa.claim import Claim
 from ursa.errors import UserError
 from ursa.live import mapped
-from ursa.live.claim import Claim
 from ursa.live.mapped import Mapped
 
 KIND, FORMAT = b"ursahand", 1

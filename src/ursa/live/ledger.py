@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ursa import durable
+from ursa.claim import Claim
 from ursa.errors import UserError
-from ursa.live.claim import Claim
 from ursa.live.place import refuse_remote
 from ursa.live.shelf import Shelf
 from ursa.live.volume import About, Kind, Volume

@@ -11,9 +11,9 @@ import struct
 import zlib
 from pathlib import Path
 
+from ursa.claim import Claim
 from ursa.errors import UserError
 from ursa.live import mapped
-from ursa.live.claim import Claim
 from ursa.live.mapped import Mapped
 
 KIND, FORMAT = b"ursaring", 1

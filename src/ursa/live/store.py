@@ -9,9 +9,9 @@ import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from ursa.claim import Claim
 from ursa.errors import UserError
 from ursa.live import record, ring
-from ursa.live.claim import Claim
 from ursa.live.ledger import Ledger, Refused
 from ursa.live.place import shared
 from ursa.live.record import Layout, Steps

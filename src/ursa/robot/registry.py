@@ -74,6 +74,8 @@ def body(
         if value is not None and not isinstance(value, kind):
             raise UserError(f"{name} = {value!r}: want a {kind.__name__}, or None for the default")
     if not spec.legs:
+        if engine != "mujoco":  # the default, which says nothing
+            raise UserError(f"{spec.name} has a body of its own, no {engine}: leave out the engine")
         return _legless(spec, count, motion, disturbance)
     from ursa.robot.legged import LeggedBody
 

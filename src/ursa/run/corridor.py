@@ -19,7 +19,7 @@ from ursa.config import SkillConfig
 from ursa.skill import commit, kde, rule, table
 from ursa.skill.feature import Autoencoder, Feature, autoencoder, fit_step, identity, phi
 from ursa.skill.repertoire import Repertoire
-from ursa.skill.schedule import Schedule, due
+from ursa.skill.schedule import due
 from ursa.task.task import Task
 from ursa.types import Batch, Row
 
@@ -117,16 +117,8 @@ class Discovery:
     def fit(self, state: Discovered, updates: Int[Array, ""], key: Key[Array, ""]) -> Discovered:
         if self.config.feature != "vae":
             return state
-        config = self.config
-        rows = min(config.vae_rows, config.repertoire_size)
-        schedule = Schedule(
-            rows=rows,
-            warm=config.vae_warm,
-            frozen=config.vae_frozen,
-            gap=config.vae_gap,
-            length=config.vae_length,
-        )
-        now = due(updates, self.total_updates, rows, schedule)
+        rows = min(self.config.vae_rows, self.config.repertoire_size)
+        now = due(updates, self.total_updates, rows, self.config)
 
         def learn(feature: Feature) -> Feature:
             fitted, _ = fit_step(feature, state.repertoire, key)

@@ -8,16 +8,14 @@ agent/             the newest agent of each seed, for use: see `ursa.run.publish
 lock               held while a process trains here; says which
 """
 
-import fcntl
 import json
-import os
 import platform
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -25,6 +23,7 @@ from typing import Any
 
 import ursa
 from ursa import durable
+from ursa.claim import Claim
 from ursa.config import Config
 from ursa.errors import UserError
 from ursa.run import settings
@@ -35,28 +34,9 @@ LIBRARIES = ("jax", "jaxlib", "equinox", "optax", "numpy", "mujoco-core", "safet
 
 @contextmanager
 def claimed(out: Path) -> Iterator[None]:
-    """Nobody else trains in this folder meanwhile; refused if somebody does.
-
-    The kernel holds the lock for the process and drops it when that dies, however it dies; what
-    the file says is for the person who is refused.
-    """
-    with durable.room_for("a run", out, 0):
-        lock = os.open(out / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        said = os.pread(lock, 200, 0).decode(errors="replace").strip() or "another process"
-        os.close(lock)
-        raise UserError(
-            f"{out} is in use by {said}: wait until it ends, or choose another folder"
-        ) from None
-    try:
-        now = time.strftime("%Y-%m-%d %H:%M:%S")
-        os.ftruncate(lock, 0)
-        os.pwrite(lock, f"process {os.getpid()} on {platform.node()}, since {now}\n".encode(), 0)
+    """Nobody else trains in this folder meanwhile; refused if somebody does."""
+    with closing(Claim(out / LOCK, out)):
         yield
-    finally:
-        os.close(lock)  # the file stays: removing it would let two processes hold two of them
 
 
 def refuse_taken(out: Path) -> None:

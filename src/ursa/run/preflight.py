@@ -35,8 +35,6 @@ def check(config: Config) -> Sizes:
     task = None if spec is None else tried(lambda: tasks.task(config.task, spec, config))
     if spec is not None and config.engine in ENGINES:
         tried(lambda: robots.body(spec, engine=config.engine, tick=config.tick).close())
-        if not spec.legs and config.engine != Config.engine:
-            wrong.append(f"{spec.name} has a body of its own, no {config.engine}: leave out engine")
     if spec is None and config.task not in tasks.tasks():
         wrong.append(str(unknown("task", config.task, tasks.tasks())))
     learnt = config.method == "ursa" and config.skill.feature == "vae"

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import platform
+import time
 from pathlib import Path
 
 from ursa import durable
@@ -12,8 +13,8 @@ from ursa.errors import UserError
 class Claim:
     """A lock file that this process holds until `close`, or until it dies, however it dies."""
 
-    def __init__(self, path: Path) -> None:
-        """Take it; UserError says who has it."""
+    def __init__(self, path: Path, what: Path | None = None) -> None:
+        """Take it; UserError says who has `what`, by default the path without its suffix."""
         with durable.room_for("a lock", path.parent, 0):
             lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
         try:
@@ -22,11 +23,12 @@ class Claim:
             said = os.pread(lock, 200, 0).decode(errors="replace").strip() or "another process"
             os.close(lock)
             raise UserError(
-                f"{path.with_suffix('')} is in use by {said}: wait until it ends, or choose "
-                f"another folder"
+                f"{what or path.with_suffix('')} is in use by {said}: wait until it ends, or "
+                "choose another folder"
             ) from None
+        now = time.strftime("%Y-%m-%d %H:%M:%S")
         os.ftruncate(lock, 0)
-        os.pwrite(lock, f"process {os.getpid()} on {platform.node()}\n".encode(), 0)
+        os.pwrite(lock, f"process {os.getpid()} on {platform.node()}, since {now}\n".encode(), 0)
         self._lock = lock
 
     def close(self) -> None:
