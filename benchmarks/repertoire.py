@@ -7,6 +7,7 @@ The reference is our own `neighbours`, the fast blockwise one that `refresh` use
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import jax
 import numpy as np
@@ -15,6 +16,7 @@ from benchmarks.report import emit, run, seconds
 from ursa import replay
 from ursa.robot.a1 import A1
 from ursa.robot.observation import Layout
+from ursa.run.plan import insertion
 from ursa.skill import kde
 from ursa.skill.distance import neighbours
 from ursa.skill.repertoire import Repertoire, extend, refresh, thin
@@ -26,8 +28,9 @@ POSTURE, SKILL = 13, 2
 SEEDS = 5
 MILLION = (32, 31_250)  # robots, columns
 
-insert = jax.jit(extend)
-insert_beside = jax.jit(jax.vmap(extend))
+extension = partial(extend, insert=insertion())
+insert = jax.jit(extension)
+insert_beside = jax.jit(jax.vmap(extension))
 measure = jax.jit(refresh)
 search = jax.jit(neighbours)
 draw = jax.jit(kde.draw, static_argnums=2)

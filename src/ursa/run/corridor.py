@@ -16,9 +16,10 @@ from jaxtyping import Array, Float, Int, Key
 
 from ursa.agent.method import Method, Skills
 from ursa.config import SkillConfig
-from ursa.skill import commit, kde, rule, table
+from ursa.skill import commit, kde, table
 from ursa.skill.feature import Autoencoder, Feature, autoencoder, fit_step, identity, phi
 from ursa.skill.repertoire import Repertoire
+from ursa.skill.rule import Insert, extend, insert
 from ursa.skill.schedule import due
 from ursa.task.task import Task
 from ursa.types import Batch, Row
@@ -72,6 +73,7 @@ class Discovery:
     ranges: tuple[tuple[float, float], ...] | None  # of the posture's columns
     posture_size: int
     total_updates: int
+    insert: Insert = insert  # or the same as a kernel, where there is a GPU
 
     @property
     def skill_size(self) -> int:
@@ -111,7 +113,7 @@ class Discovery:
     def take(self, state: Discovered, row: Row) -> Discovered:
         window, postures, flags = self.rule.advance(state.window, row.posture, row.safe, row.first)
         skills = phi(state.feature, postures)
-        repertoire = rule.extend(state.repertoire, postures, skills, flags)
+        repertoire = extend(state.repertoire, postures, skills, flags, self.insert)
         return Discovered(repertoire, state.feature, window)
 
     def fit(self, state: Discovered, updates: Int[Array, ""], key: Key[Array, ""]) -> Discovered:
@@ -231,9 +233,16 @@ def scale(
     return np.where(np.isfinite(low), low, -0.5), np.where(np.isfinite(high), high, 0.5)
 
 
-def law(method: Method, config: SkillConfig, robots: int, task: Task, updates: int) -> Law:
+def law(
+    method: Method,
+    config: SkillConfig,
+    robots: int,
+    task: Task,
+    updates: int,
+    insert: Insert = insert,
+) -> Law:
     """The law that fits a method."""
     size = len(task.posture_names)
     if method.draw is None:
-        return Discovery(config, robots, task.posture_range, size, updates)
+        return Discovery(config, robots, task.posture_range, size, updates, insert)
     return Given(method, task.posture_range, size)

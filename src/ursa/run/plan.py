@@ -1,6 +1,8 @@
 """Plan: a config put together. Every word becomes a value or a function here, and nowhere later."""
 
+import logging
 from dataclasses import dataclass
+from functools import cache
 
 import jax
 
@@ -13,8 +15,12 @@ from ursa.config import Config, check
 from ursa.env.arena import Arena, arena_of
 from ursa.errors import UserError, unknown
 from ursa.run.corridor import Law, law
+from ursa.skill import rule
+from ursa.skill.rule import Insert
 from ursa.task.task import Task
 from ursa.types import Sizes
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,21 @@ def backend() -> tuple[str, str, int]:
     return device.device_kind, "bfloat16" if fast else "float32", 16 if fast else 1
 
 
+@cache
+def insertion() -> Insert:
+    """How rows enter the repertoire: one kernel on a GPU that can run it, else the plain rule."""
+    if jax.devices()[0].platform != "gpu":
+        return rule.insert
+    from ursa.skill import kernel  # here, because only a GPU needs what it imports
+
+    try:
+        kernel.tried()
+    except Exception as error:  # whatever a driver or compiler has against it
+        log.warning("insertions without a kernel, 3 ms a step more: %s", str(error)[:200])
+        return rule.insert
+    return kernel.insert
+
+
 def body_count(config: Config) -> int:
     """Robots of all seeds together."""
     return config.seeds * config.train.robots
@@ -97,7 +118,8 @@ def plan(config: Config, place: Arena) -> Plan:
         precision=precision,
         unroll=train.unroll or unroll,
     )
-    return Plan(config, settings, law(method, config.skill, train.robots, task, updates), sizes)
+    skills = law(method, config.skill, train.robots, task, updates, insertion())
+    return Plan(config, settings, skills, sizes)
 
 
 def method_of(config: Config, task: Task, sizes: Sizes) -> Method:

@@ -6,7 +6,7 @@ empirical covariance S of the repertoire. The paper's Σ is h² S with Scott's f
 distances are ours divided by h; h cancels wherever both sides of a comparison use one metric.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
@@ -83,7 +83,7 @@ def separation(
     return jnp.linalg.norm(measured(ruler, left - right), axis=-1)
 
 
-def squared(columns: Float[Array, "D N"], point: Float[Array, " D"]) -> Float[Array, " N"]:
+def squared(columns: Iterable[Array], point: Iterable[Array]) -> Float[Array, " N"]:
     """Squared distances of N points, given by columns, to one.
 
     Subtracted, then squared: the expanded form |a|² + |b|² - 2ab loses a sixth of a small

@@ -10,25 +10,26 @@ the newcomer's own distances, two rows for the pair, and one for each orphan, a 
 lost its nearest neighbour. The table always equals a recomputation, ties included.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from ursa.skill.distance import first, lowest, neighbour_of, neighbours, squared
+from ursa.skill.distance import first, lowest, neighbours, squared
 from ursa.skill.table import T, placed
 
 NOWHERE = -1  # the slot of a row that did not get in
 
+Columns = tuple[Float[Array, " N"], ...]  # coordinates, one vector for each dimension: fast
+
 
 class Rows(NamedTuple):
-    """What changes when a row comes in; the columns are the coordinates, turned for speed."""
+    """What the rule reads and changes when a row comes in."""
 
-    columns: Float[Array, "D N"]
-    posture: Float[Array, "N P"]
-    skill: Float[Array, "N D"]
+    columns: Columns
     nearest: Float[Array, " N"]
     neighbour: Int[Array, " N"]
     filled: Int[Array, ""]
@@ -37,10 +38,34 @@ class Rows(NamedTuple):
 class Newcomer(NamedTuple):
     """A row that wants in."""
 
-    point: Float[Array, " D"]
-    posture: Float[Array, " P"]
-    skill: Float[Array, " D"]
+    point: Columns  # one number for each dimension
     admitted: Bool[Array, ""]
+
+
+class Access(NamedTuple):
+    """How one element of a vector is read and replaced; that is all that devices differ in."""
+
+    pick: Callable[[Array, Array], Array]  # vector, index
+    put: Callable[[Array, Array, Array], Array]  # vector, index, value
+
+
+def _pick(vector: Array, at: Array) -> Array:
+    return vector[at]
+
+
+def _put(vector: Array, at: Array, value: Array) -> Array:
+    return vector.at[at].set(value)
+
+
+DIRECT = Access(_pick, _put)
+
+Insert = Callable[[Rows, Newcomer], tuple[Rows, Int[Array, " m"]]]
+
+
+def insert(rows: Rows, new: Newcomer) -> tuple[Rows, Int[Array, " m"]]:
+    """Newcomers (stacked) one after the other, and the slot that each one got."""
+    size = rows.nearest.shape[0]
+    return lax.scan(lambda rows, one: admit(DIRECT, size, rows, one), rows, new)
 
 
 def extend(
@@ -48,9 +73,10 @@ def extend(
     postures: Float[Array, "m P"],
     skills: Float[Array, "m D"],
     commit: Bool[Array, " m"],
+    insert: Insert = insert,
 ) -> T:
     """Insert the rows whose flag is set, one after the other; the others change nothing."""
-    return place(table, postures, skills, commit)[0]
+    return place(table, postures, skills, commit, insert)[0]
 
 
 def place(
@@ -58,6 +84,7 @@ def place(
     postures: Float[Array, "m P"],
     skills: Float[Array, "m D"],
     commit: Bool[Array, " m"],
+    insert: Insert = insert,
 ) -> tuple[T, Int[Array, " m"]]:
     """`extend`, and where each row went at its turn: a slot, or NOWHERE."""
     points = placed(table, skills)
@@ -67,20 +94,24 @@ def place(
         & jnp.all(jnp.isfinite(postures), axis=1)
         & jnp.isfinite(jnp.sum(jnp.square(points), axis=1))  # a distance to it must exist
     )
-    rows = Rows(
-        table.coordinate.T,
-        table.posture,
-        table.skill,
-        table.nearest,
-        table.neighbour,
-        table.filled,
+    rows = Rows(tuple(table.coordinate.T), table.nearest, table.neighbour, table.filled)
+    rows, slots = insert(rows, Newcomer(tuple(points.T), commit & possible))
+
+    # Of several that went into one slot the last has stayed.
+    size, count = table.skill.shape[0], len(slots)
+    last = jnp.full(size, -1, jnp.int32)
+    last = last.at[jnp.where(slots == NOWHERE, size, slots)].max(
+        jnp.arange(count, dtype=jnp.int32), mode="drop"
     )
-    rows, slots = lax.scan(_insert, rows, Newcomer(points, postures, skills, commit & possible))
+
+    def stored(old: Array, new: Array) -> Array:
+        return jnp.where((last >= 0)[:, None], new[jnp.maximum(last, 0)], old)
+
     extended = replace(
         table,
-        coordinate=rows.columns.T,
-        posture=rows.posture,
-        skill=rows.skill,
+        coordinate=jnp.stack(rows.columns, axis=1),
+        posture=stored(table.posture, postures),
+        skill=stored(table.skill, skills),
         nearest=rows.nearest,
         neighbour=rows.neighbour,
         filled=rows.filled,
@@ -95,15 +126,16 @@ def thin(table: T, count: int) -> T:
     Spread and δ stay those of the whole, so that its skills are still measured as they were.
     """
     size = table.skill.shape[0]
-    columns = table.coordinate.T
+    columns = tuple(table.coordinate.T)
 
     def remove(_: Int[Array, ""], state: tuple) -> tuple:
         nearest, neighbour, kept = state
-        one, other, one_second, other_second = _pair(columns, kept, nearest, neighbour)
+        one, other, one_second, other_second = _pair(DIRECT, columns, kept, nearest, neighbour)
         drop = _crowded(one, one_second, other, other_second)
         kept = kept & (jnp.arange(size, dtype=jnp.int32) != drop)
         nearest = jnp.where(kept, nearest, jnp.inf)
-        return *_repair(columns, kept, nearest, neighbour, kept & (neighbour == drop)), kept
+        orphan = kept & (neighbour == drop)
+        return *_repair(DIRECT, columns, kept, nearest, neighbour, orphan), kept
 
     surplus = jnp.maximum(table.filled - count, 0)
     start = (table.nearest, table.neighbour, table.used)
@@ -126,26 +158,27 @@ def thin(table: T, count: int) -> T:
     )
 
 
-def _insert(rows: Rows, new: Newcomer) -> tuple[Rows, Int[Array, ""]]:
-    columns, posture, skill, nearest, neighbour, filled = rows
-    size = nearest.shape[0]
-    index = jnp.arange(size, dtype=jnp.int32)
+def admit(access: Access, size: int, rows: Rows, new: Newcomer) -> tuple[Rows, Int[Array, ""]]:
+    """One newcomer into a table of `size` rows (its vectors may be longer), and its slot."""
+    columns, nearest, neighbour, filled = rows
+    pick, put = access
+    index = jnp.arange(nearest.shape[0], dtype=jnp.int32)
     used = index < filled
     distance = jnp.where(used, squared(columns, new.point), jnp.inf)
     closest, partner = lowest(distance)
     second, runner_up = lowest(jnp.where(index == partner, jnp.inf, distance))
 
     # The closest pair of R and the newcomer: either the newcomer and its partner ...
-    drop_near = jnp.where(nearest[partner] < second, partner, size)
+    drop_near = jnp.where(pick(nearest, partner) < second, partner, size)
     # ... or two old rows, whose second neighbour may be the newcomer.
-    one, other, one_second, other_second = _pair(columns, used, nearest, neighbour)
+    one, other, one_second, other_second = _pair(access, columns, used, nearest, neighbour)
     drop_old = _crowded(
         one,
-        jnp.minimum(one_second, distance[one]),
+        jnp.minimum(one_second, pick(distance, one)),
         other,
-        jnp.minimum(other_second, distance[other]),
+        jnp.minimum(other_second, pick(distance, other)),
     )
-    drop = jnp.where(closest <= nearest[one], drop_near, drop_old)
+    drop = jnp.where(closest <= pick(nearest, one), drop_near, drop_old)
 
     full = filled == size
     slot = jnp.where(full, drop, filled)
@@ -161,13 +194,13 @@ def _insert(rows: Rows, new: Newcomer) -> tuple[Rows, Int[Array, ""]]:
     nearest = jnp.where(here, own, jnp.where(nearer, distance, nearest))
     neighbour = jnp.where(here, own_index, jnp.where(nearer, slot, neighbour))
 
-    columns = columns.at[:, slot].set(jnp.where(enters, new.point, columns[:, slot]))
-    posture = posture.at[slot].set(jnp.where(enters, new.posture, posture[slot]))
-    skill = skill.at[slot].set(jnp.where(enters, new.skill, skill[slot]))
+    columns = tuple(
+        put(column, slot, jnp.where(enters, value, pick(column, slot)))
+        for column, value in zip(columns, new.point, strict=True)
+    )
     filled = filled + (enters & ~full).astype(jnp.int32)
-    nearest, neighbour = _repair(columns, index < filled, nearest, neighbour, orphan)
-    rows = Rows(columns, posture, skill, nearest, neighbour, filled)
-    return rows, jnp.where(enters, slot, NOWHERE)
+    nearest, neighbour = _repair(access, columns, index < filled, nearest, neighbour, orphan)
+    return Rows(columns, nearest, neighbour, filled), jnp.where(enters, slot, NOWHERE)
 
 
 def _without(
@@ -180,22 +213,23 @@ def _without(
     """The newcomer's nearest neighbour once it has taken a slot; 0 if it is alone."""
     taken = slot == partner
     nearest = jnp.where(taken, second, closest)
-    return nearest, jnp.where(jnp.isfinite(nearest), jnp.where(taken, runner_up, partner), 0)
+    return nearest, jnp.where(nearest < jnp.inf, jnp.where(taken, runner_up, partner), 0)
 
 
 def _pair(
-    columns: Float[Array, "D N"],
+    access: Access,
+    columns: Columns,
     used: Bool[Array, " N"],
     nearest: Float[Array, " N"],
     neighbour: Int[Array, " N"],
 ) -> tuple[Int[Array, ""], Int[Array, ""], Float[Array, ""], Float[Array, ""]]:
     """The closest pair of rows, and each one's squared distance to the nearest third row."""
     one = lowest(nearest)[1]
-    other = neighbour[one]
+    other = access.pick(neighbour, one)
     index = jnp.arange(used.shape[0], dtype=jnp.int32)
     third = used & (index != one) & (index != other)
     one_second, other_second = (
-        jnp.min(jnp.where(third, squared(columns, columns[:, row]), jnp.inf))
+        jnp.min(jnp.where(third, squared(columns, _point(access, columns, row)), jnp.inf))
         for row in (one, other)
     )
     return one, other, one_second, other_second
@@ -215,7 +249,8 @@ def _crowded(
 
 
 def _repair(
-    columns: Float[Array, "D N"],
+    access: Access,
+    columns: Columns,
     used: Bool[Array, " N"],
     nearest: Float[Array, " N"],
     neighbour: Int[Array, " N"],
@@ -227,11 +262,18 @@ def _repair(
 
     def adopt(state: tuple) -> tuple:
         nearest, neighbour, row = state
-        distance, found = neighbour_of(columns, used, row)
-        found = jnp.where(jnp.isfinite(distance), found, 0)
+        others = used & (index != row)
+        away = jnp.where(others, squared(columns, _point(access, columns, row)), jnp.inf)
+        distance, found = lowest(away)
+        found = jnp.where(distance < jnp.inf, found, 0)
         following = first(orphan & (index > row))
-        return nearest.at[row].set(distance), neighbour.at[row].set(found), following
+        return access.put(nearest, row, distance), access.put(neighbour, row, found), following
 
     start = (nearest, neighbour, first(orphan))
     nearest, neighbour, _ = lax.while_loop(lambda state: state[2] < size, adopt, start)
     return nearest, neighbour
+
+
+def _point(access: Access, columns: Columns, row: Int[Array, ""]) -> Any:
+    """The coordinates of one row."""
+    return tuple(access.pick(column, row) for column in columns)
