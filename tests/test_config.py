@@ -16,7 +16,7 @@ from ursa.config import (
     complaints,
 )
 from ursa.errors import UserError
-from ursa.presets import PRESETS, paper, preset
+from ursa.presets import PRESETS, literal, paper, preset
 from ursa.robot.registry import robot
 
 # The table of hyperparameters at the end of the paper, its notation made plain.
@@ -73,11 +73,20 @@ def test_the_paper_preset_is_the_paper_s_table(row):
     assert OURS[row](paper()) == wanted
 
 
-def test_the_paper_preset_trains_ursa_on_the_a1_as_printed():
+def test_the_literal_preset_is_the_same_table_and_nothing_of_ours():
+    for row, read in OURS.items():
+        assert read(literal()) == read(paper()), row
+    config = literal()
+    assert config.behavior.constraint_discount == 0  # one gamma for all
+    assert config.behavior.margin == 1  # violated beyond delta
+    assert (config.skill.metric, config.skill.commit) == ("literal", "instant")
+    assert config.velocity.gated
+
+
+def test_the_paper_preset_trains_ursa_on_the_a1_by_its_sampler_threshold_and_safety():
     config = paper()
     assert (config.robot, config.task, config.method) == ("a1", "forward", "ursa")
     assert config.skill.skill_size == 2
-    assert config.skill.commit == "instant"
     assert config.skill.sampler == "kde"
     assert config.skill.fixed_delta == 0
     assert config.behavior.safety
@@ -106,7 +115,9 @@ def test_a_preset_takes_changes_and_an_unknown_one_names_the_known():
     assert preset("tiny", seed=3, method="dominic") == replace(
         preset("tiny"), seed=3, method="dominic"
     )
-    with pytest.raises(UserError, match=r'unknown preset "papr".*laptop, paper, tiny.*paper\?'):
+    with pytest.raises(
+        UserError, match=r'unknown preset "papr".*laptop, literal, paper, tiny.*paper\?'
+    ):
         preset("papr")
 
 
@@ -144,7 +155,7 @@ def changed(path, value):
         ("behavior.min_std", 2.0, "behavior.min_std = 2.0: want 0 < min_std < max_std = 1.0"),
         ("skill.fixed_delta", -0.1, "skill.fixed_delta = -0.1: want >= 0"),
         ("skill.feature", "ae", "skill.feature = 'ae': want one of vae, identity"),
-        ("skill.commit", "late", "skill.commit = 'late': want one of instant, window"),
+        ("skill.commit", "late", "skill.commit = 'late': want one of auto, instant, window"),
         ("skill.metric", "l1", "skill.metric = 'l1': want one of whitened, euclidean, literal"),
         ("skill.sampler", "grid", "skill.sampler = 'grid': want one of kde, box"),
     ],

@@ -7,7 +7,7 @@ functions once, where the run is put together; nothing compares them later.
 from dataclasses import dataclass, field, fields, is_dataclass
 from operator import attrgetter
 
-from ursa.errors import UserError
+from ursa.errors import UserError, brief, listed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,7 @@ class SkillConfig:
     vae_frozen: float = 0.5  # share from which on it never learns again
     vae_gap: int = 1000  # updates: between the two, pauses grow by this much
     vae_length: int = 200  # updates it learns for after a pause
-    commit: str = "instant"  # "instant" (paper) | "window"
+    commit: str = "auto"  # "instant" (paper) | "window" | "auto": as the task says
     window: int = 10  # rows a window commit averages
     metric: str = "whitened"  # "whitened" | "euclidean" | "literal"
     sampler: str = "kde"  # "kde" (paper) | "box"
@@ -187,9 +187,10 @@ SHARES = (
     "skill.vae_warm",
     "skill.vae_frozen",
 )
+BELOW_ONE = ("behavior.discount", "behavior.constraint_discount", "behavior.slow_rate")  # below
 CHOICES = {
     "skill.feature": ("vae", "identity"),
-    "skill.commit": ("instant", "window"),
+    "skill.commit": ("auto", "instant", "window"),
     "skill.metric": ("whitened", "euclidean", "literal"),
     "skill.sampler": ("kde", "box"),
     "forward.speed": ("clipped", "raw"),
@@ -199,6 +200,24 @@ CHOICES = {
 }
 LEAST = {"seed": 0, "train.unroll": 0, "dominic.skills": 3}  # skill 0 is nobody's neighbour
 LARGEST_SEED = 2**31 - 1  # of the last seed: what every generator takes
+LARGEST_COUNT = 2**31 - 1  # of a whole number that is not in MOST: counters have 32 bits
+LARGEST_NUMBER = 1e9  # of a float that is not in MOST: far beyond sense, far within 32 bits
+WIDEST, DEEPEST = 16_384, 64  # units of a layer, layers of a network
+MOST = {
+    **dict.fromkeys((f"world.{name}" for name in ("deter", "units", "stoch", "classes")), WIDEST),
+    **dict.fromkeys(("world.encoder_units", "world.head_units", "skill.vae_units"), WIDEST),
+    **dict.fromkeys(("behavior.units", "behavior.multiplier_units"), WIDEST),
+    **dict.fromkeys((f"world.{name}_layers" for name in ("prior", "encoder", "head")), DEEPEST),
+    **dict.fromkeys(("behavior.layers", "behavior.multiplier_layers"), DEEPEST),
+    **dict.fromkeys(("train.batch", "train.length", "train.robots", "skill.window"), 65_536),
+    **dict.fromkeys(("behavior.horizon", "skill.skill_size", "train.unroll", "seeds"), 4_096),
+    "dominic.skills": 4_096,
+    "skill.repertoire_size": 2**24,  # what its file can say
+    **dict.fromkeys(("optimizer.learning_rate", "skill.vae_learning_rate"), 1.0),
+    **dict.fromkeys(("optimizer.epsilon", "optimizer.weight_decay"), 1.0),
+    "dominic.multiplier_rate": 1.0,
+    "seed": float("inf"),  # the last one is what counts, see below
+}
 
 
 def complaints(config: Config) -> list[str]:
@@ -212,16 +231,28 @@ def complaints(config: Config) -> list[str]:
     for path, value in _numbers(config):
         if isinstance(value, int):
             least = LEAST.get(path, 1)
-            want(value >= least, f"{path} = {value}: want at least {least}")
+            most = MOST.get(path, LARGEST_COUNT)
+            want(value >= least, f"{path} = {brief(value)}: want at least {least}")
+            want(value <= most, f"{path} = {brief(value)}: want at most {most}")
             continue
         finite = value == value and abs(value) != float("inf")
         want(finite, f"{path} = {value}: want a number")
         want(not finite or path not in POSITIVE or value > 0, f"{path} = {value}: want > 0")
         want(not finite or path not in NOT_NEGATIVE or value >= 0, f"{path} = {value}: want >= 0")
+        most = MOST.get(path, LARGEST_NUMBER)
+        large = finite and value > most and path not in (*SHARES, *BELOW_ONE)
+        want(not large, f"{path} = {value}: want at most {most:g}")
         want(
             not finite or path not in SHARES or 0 <= value <= 1,
             f"{path} = {value}: want 0 <= . <= 1",
         )
+    want(
+        config.seed + config.seeds - 1 <= LARGEST_SEED,
+        f"seed = {brief(config.seed)}, seeds = {brief(config.seeds)}: want the last at most "
+        f"{LARGEST_SEED}",
+    )
+    if any(isinstance(value, int) and abs(value) > 2**63 for _, value in _numbers(config)):
+        return wrong  # of which no sum or product need be shown
     skill, train, behavior = config.skill, config.train, config.behavior
     want(
         1 <= skill.distinct_skills <= skill.repertoire_size,
@@ -230,7 +261,7 @@ def complaints(config: Config) -> list[str]:
     )
     for path, allowed in CHOICES.items():
         value = attrgetter(path)(config)
-        want(value in allowed, f"{path} = {value!r}: want one of {', '.join(allowed)}")
+        want(value in allowed, f"{path} = {brief(value)}: want one of {', '.join(allowed)}")
     want(
         not 0 <= skill.vae_frozen < skill.vae_warm <= 1,
         f"skill.vae_frozen = {skill.vae_frozen}: want at least vae_warm = {skill.vae_warm}",
@@ -245,10 +276,6 @@ def complaints(config: Config) -> list[str]:
     want(
         0 < behavior.min_std < behavior.max_std,
         f"behavior.min_std = {behavior.min_std}: want 0 < min_std < max_std = {behavior.max_std}",
-    )
-    want(
-        config.seed + config.seeds - 1 <= LARGEST_SEED,
-        f"seed = {config.seed}, seeds = {config.seeds}: want the last at most {LARGEST_SEED}",
     )
     want(
         train.prefill >= train.length * train.robots,
@@ -283,7 +310,7 @@ def check(config: Config) -> Config:
     """The config itself, or one error that lists everything wrong with it."""
     wrong = complaints(config)
     if wrong:
-        raise UserError("this run cannot start:\n  " + "\n  ".join(wrong))
+        raise UserError("this run cannot start:\n  " + listed(wrong))
     return config
 
 

@@ -5,12 +5,13 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ursa.errors import UserError
+from ursa.errors import UserError, shortened
 
 SLACK = 16 << 20  # bytes left free beside what is written, so that logs can still tell why
 
@@ -67,9 +68,44 @@ def read_verified(path: Path, expected: Mapping[str, Any]) -> bytes:
     return data
 
 
+def read_bounded(path: Path, most: int) -> bytes:
+    """A file of at most `most` bytes; ValueError for a larger one and for what is no file.
+
+    A link to a device and a pipe look like files until they are read, and never end.
+    """
+    if (size := ordinary(path)) > most:
+        raise ValueError(f"{path.name} has {size} bytes, at most {most} are read")
+    return path.read_bytes()
+
+
+def ordinary(path: Path) -> int:
+    """The size of an ordinary file, or of what a link leads to; ValueError for anything else."""
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError(f"{path.name} is no ordinary file")
+    return found.st_size
+
+
+def from_json(data: bytes) -> Any:
+    """The value in JSON; ValueError for anything else, a name given twice included."""
+    try:
+        return json.loads(data, object_pairs_hook=_once)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
 def to_json(value: Any) -> bytes:
     """The one way we write a value as JSON, so that equal values are equal bytes."""
     return json.dumps(value, sort_keys=True, indent=1, allow_nan=False).encode() + b"\n"
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f'"{shortened(twice)}" is there twice')
+    return found
 
 
 @contextmanager

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import reprlib
+from collections.abc import Iterable, Sequence
 
 OF_MAKE_SETUP = ("bullet", "video")  # extras that `make setup` installs
+SCREEN = 20  # lines of a list before "and so many more"
+SHORTENED = reprlib.Repr()
+SHORTENED.maxstring = SHORTENED.maxother = 80
 
 
 class UserError(Exception):
@@ -22,12 +26,34 @@ def unknown(kind: str, name: str, valid: Iterable[str]) -> UserError:
     >>> str(unknown("robot", "a2", ["go2", "a1", "point"]))
     'unknown robot "a2": valid are a1, go2, point; did you mean a1?'
     """
-    names = sorted(set(valid))
+    names, name = sorted(set(valid)), shortened(name)
     if not names:
         return UserError(f'unknown {kind} "{name}": none is registered')
     message = f'unknown {kind} "{name}": valid are {", ".join(names)}'
     close = _closest(name, names)
     return UserError(f"{message}; did you mean {close}?" if close else message)
+
+
+def brief(value: object) -> str:
+    """A value as a message shows it, on one line however large it is.
+
+    >>> brief(0.5), brief("fast"), brief(-(10**400))
+    ('0.5', "'fast'", '-10^400 or so')
+    """
+    if isinstance(value, int) and value.bit_length() > 200:  # digits nobody would count
+        return f"{'-' if value < 0 else ''}10^{round(value.bit_length() * 0.30103)} or so"
+    return SHORTENED.repr(value)
+
+
+def shortened(text: str, most: int = 80) -> str:
+    """A text that may come from anywhere, cut to what a line can show."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def listed(lines: Sequence[str], most: int = SCREEN) -> str:
+    """Lines of a message, indented; of more than a screen the rest is counted."""
+    more = [f"and {len(lines) - most} more"] if len(lines) > most else []
+    return "\n  ".join([*lines[:most], *more])
 
 
 def install(extra: str) -> str:

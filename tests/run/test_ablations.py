@@ -14,11 +14,15 @@ from ursa.agent.state import policy
 from ursa.behavior.objective import distance
 from ursa.env.arena import arena
 from ursa.evaluate.rollout import Rollouts, rollout
+from ursa.presets import paper
+from ursa.robot.a1 import A1
 from ursa.robot.reading import Reading
 from ursa.robot.spec import RobotSpec
 from ursa.run.collect import Collector
 from ursa.run.corridor import Discovered, Discovery
 from ursa.run.plan import build
+from ursa.skill import commit as committing
+from ursa.task import registry as tasks
 from ursa.task.point import SAFE_SPEED, point
 from ursa.task.task import Task
 
@@ -100,6 +104,18 @@ def test_instants_keep_speeds_that_a_window_knows_nobody_holds():
     swinging = np.abs(speeds["window"]) < 0.1
     assert 0 < swinging.sum() < len(swinging)
     np.testing.assert_allclose(speeds["window"], np.where(swinging, 0.0, 0.3), atol=1e-6)
+
+
+def test_unless_told_the_task_says_whether_instants_or_windows_become_skills():
+    law = corridor(commit="auto", window=10)
+    assert not law.swinging
+    assert law.rule.begin(2, 2) == committing.instant().begin(2, 2)
+    swinging = replace(law, swinging=True)
+    assert jax.tree.map(np.shape, swinging.rule.begin(2, 2)) == jax.tree.map(
+        np.shape, committing.window(10).begin(2, 2)
+    )
+    assert tasks.task("velocity", A1, paper()).swinging
+    assert not tasks.task("forward", A1, paper()).swinging
 
 
 # --- sampler ------------------------------------------------------------------------------------

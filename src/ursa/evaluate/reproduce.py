@@ -4,7 +4,6 @@ Which runs a question needs is data (`RUNS`); what is already there is not done 
 is a command that anybody could have typed, and is shown before it is run.
 """
 
-import json
 import shlex
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional
 
-from ursa import journal
+from ursa import durable, journal
 from ursa.errors import UserError
 from ursa.evaluate.compare import INCOMPLETE, Comparison, compared, told
 from ursa.evaluate.definitions import ROLLOUTS
@@ -96,8 +95,9 @@ class Setting:
         if not (place / "config.json").exists():
             return False
         try:
-            wanted = json.loads((place / "config.json").read_bytes())["train"]["steps"]
-        except (ValueError, KeyError, TypeError) as error:
+            told = durable.from_json(durable.read_bounded(place / "config.json", 1 << 20))
+            wanted = int(told["train"]["steps"])
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
             raise UserError(f"{place}/config.json gives no settings ({error!r})") from None
         return any(event["step"] >= wanted for event in journal.read(place))
 
@@ -109,7 +109,7 @@ def reproduce(
     runs: Path | None = None,
     out: Path = Path("outputs/reproduced"),
     figure: tuple[str, ...] = (),
-    preset: Literal["paper", "laptop", "tiny"] = "paper",
+    preset: Literal["paper", "literal", "laptop", "tiny"] = "paper",
     seeds: int = SEEDS,
     quick: bool = False,
     plan: bool = False,

@@ -25,9 +25,9 @@ Let a robot discover what it can do; everything it learns goes into one folder.
   ursa train --method dominic --skill.commit window --world.deter 64
   ursa train --resume outputs/a1                     go on after a stop, a crash or a power cut
 
-A preset is a whole set of settings: paper (one GPU), laptop (two cores), tiny (tests). Every
-setting below can be changed; the defaults shown are those of the chosen preset, so
-`ursa train --preset paper --help` shows the paper's. Ctrl-C saves and says how to go on.
+A preset is a whole set of settings: paper (one GPU), literal (the same, as printed), laptop (two
+cores), tiny (tests). Every setting below can be changed; the defaults shown are those of the chosen
+preset, so `ursa train --preset paper --help` shows the paper's. Ctrl-C saves and says how to go on.
 Afterwards `ursa look FOLDER` draws the skills and compares them with chance.
 """
 
@@ -36,7 +36,8 @@ Afterwards `ursa look FOLDER` draws the skills and compares them with chance.
 class Flags(Config):
     """Every setting, and how to run."""
 
-    preset: Literal["paper", "laptop", "tiny"] = "laptop"  # where the other settings come from
+    # where the other settings come from
+    preset: Literal["paper", "literal", "laptop", "tiny"] = "laptop"
     steps: Annotated[int | None, arg(metavar="INT")] = None  # short for --train.steps
     out: Annotated[Path | None, arg(metavar="FOLDER")] = None  # where to write; None: a new one
     resume: Annotated[Path | None, arg(metavar="FOLDER")] = None  # go on with the run there

@@ -73,6 +73,7 @@ class Discovery:
     ranges: tuple[tuple[float, float], ...] | None  # of the posture's columns
     posture_size: int
     total_updates: int
+    swinging: bool = False  # as the task says
     insert: Insert = insert  # or the same as a kernel, where there is a GPU
 
     @property
@@ -83,6 +84,7 @@ class Discovery:
     def rule(self) -> commit.Commit:
         """How rows become candidates."""
         rules = {"instant": commit.instant, "window": lambda: commit.window(self.config.window)}
+        rules["auto"] = rules["window" if self.swinging else "instant"]
         return rules[self.config.commit]()
 
     def begin(self, seed: int) -> Discovered:
@@ -244,5 +246,5 @@ def law(
     """The law that fits a method."""
     size = len(task.posture_names)
     if method.draw is None:
-        return Discovery(config, robots, task.posture_range, size, updates, insert)
+        return Discovery(config, robots, task.posture_range, size, updates, task.swinging, insert)
     return Given(method, task.posture_range, size)

@@ -29,6 +29,9 @@ class Task:
     # a VAE scales by the range. None: whatever is finite, and no VAE.
     posture_range: tuple[tuple[float, float], ...] | None = None
     tolerance: float = 0.0  # average cost that still counts as C <= 0
+    # What phi reads swings with every stride, as velocities do: nothing that was true for an
+    # instant can be kept up, so only means over a window become skills (`skill.commit auto`).
+    swinging: bool = False
 
     def __post_init__(self) -> None:
         if not self.posture_names or len(set(self.posture_names)) != len(self.posture_names):

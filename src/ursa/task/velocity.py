@@ -53,6 +53,7 @@ def velocity(spec: RobotSpec, config: VelocityConfig | None = None) -> Task:
         posture_names=("forward_speed", "yaw_rate"),
         posture_range=(SPEEDS, YAW_RATES),
         tolerance=TOLERANCE,
+        swinging=True,
     )
 
 
