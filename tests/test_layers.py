@@ -20,10 +20,11 @@ FLOORS = (
     {"agent"},
     {"baselines"},
     {"env"},
-    {"run", "live", "adapt"},
+    {"run", "adapt"},
     {"evaluate"},
     {"repair"},
-    {"cli", "doctor", "look"},
+    {"live"},
+    {"cli", "doctor", "look", "demo"},
     {"__main__"},
 )
 JAX = {"jax", "jaxlib", "equinox", "optax", "tinygp"}

@@ -12,7 +12,6 @@ A checkpoint is written into a temporary folder, synced, read back, compared and
 others may read meanwhile.
 """
 
-import json
 import logging
 import os
 import re
@@ -232,15 +231,13 @@ def _manifest(path: Path) -> dict[str, Any]:
     """The manifest, if not a byte of it is wrong; else ValueError."""
     file = path / MANIFEST
     try:
-        if file.stat().st_size > LARGEST_MANIFEST:
-            raise ValueError(f"{MANIFEST} is larger than any we write")
-        data = file.read_bytes()
-        manifest = json.loads(data)
+        data = durable.read_bounded(file, LARGEST_MANIFEST)
+        manifest = durable.from_json(data)
         del manifest["self"]
         intact = data == _sealed(manifest)
     except (FileNotFoundError, NotADirectoryError):
         raise ValueError(f"{MANIFEST} is missing") from None
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError):
         intact, manifest = False, {}
     if not intact:
         raise ValueError(f"{MANIFEST} does not agree with its own SHA-256")
@@ -291,12 +288,15 @@ def _contents(path: Path, manifest: Mapping[str, Any]) -> tuple[dict[str, np.nda
     data = {name: durable.read_verified(path / name, files[name]) for name in (ARRAYS, META)}
     try:
         arrays = safetensors.numpy.load(data[ARRAYS])
-    except safetensors.SafetensorError as error:
+    except (safetensors.SafetensorError, KeyError) as error:  # KeyError: numbers NumPy has not
         raise ValueError(f"{ARRAYS} is no safetensors file: {error}") from error
     found = {name: [str(array.dtype), list(array.shape)] for name, array in arrays.items()}
     if differences(_as_stored(found, keys), _as_stored(manifest["tree"], keys)):
         raise ValueError(f"{ARRAYS} holds other arrays than {MANIFEST} says")
-    return arrays, json.loads(data[META])
+    meta = durable.from_json(data[META])
+    if not isinstance(meta, dict):
+        raise ValueError(f"{META} is a {type(meta).__name__}, want names with values")
+    return arrays, meta
 
 
 def _as_stored(tree: Mapping[str, list[Any]], keys: Mapping[str, str]) -> dict[str, list[Any]]:

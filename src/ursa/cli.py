@@ -42,10 +42,23 @@ COMMANDS: Mapping[str, Command] = {
     "reproduce": Command(
         "ursa.evaluate.reproduce:reproduce", "the paper's questions: train, measure, draw"
     ),
+    "replay": Command(
+        "ursa.live.replay_command:replay", "recompute what a run on a robot learnt, and compare"
+    ),
     "watch": Command("ursa.show.watch:watch", "see a robot move: a video or a picture of it"),
     "robot check": Command(
         "ursa.robot.conformance:check", "prove that a robot obeys the contract every robot obeys"
     ),
+    "robot train": Command(
+        "ursa.live.train_command:train", "learn on a robot, or on its emulator", parses=True
+    ),
+    "robot emulate": Command(
+        "ursa.live.emulate_command:emulate", "a robot behind its real protocol, on this machine"
+    ),
+    "robot adapt": Command(
+        "ursa.live.adapt_command:adapt", "a broken robot finds a skill that still works"
+    ),
+    "robot stop": Command("ursa.live.stop_command:stop", "the stop button: limp, now, latched"),
 }
 
 

@@ -4,7 +4,7 @@ A room receives its own section. Words that choose a variant are checked here an
 functions once, where the run is put together; nothing compares them later.
 """
 
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from operator import attrgetter
 
 from ursa.errors import UserError, brief, listed
@@ -304,6 +304,11 @@ def complaints(config: Config) -> list[str]:
         "learnt",
     )
     return wrong
+
+
+def alone(config: Config) -> Config:
+    """The same for one seed with one robot."""
+    return replace(config, seeds=1, train=replace(config.train, robots=1))
 
 
 def check(config: Config) -> Config:

@@ -9,6 +9,7 @@ A number that is not finite is written as null, and named in the line's `nonfini
 costs lines, never the run.
 """
 
+import contextlib
 import json
 import logging
 import math
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 LINES = "metrics.jsonl"
+LONGEST = 1 << 20  # bytes of a line that is looked at
 RESERVED = {"step", "time", "kind", "nonfinite"}
 WINDOW = 30.0  # s over which the rate is taken: compiling at the start should not spoil the ETA
 log = logging.getLogger(__name__)
@@ -38,11 +40,15 @@ def read(folder: Path) -> Iterator[dict[str, Any]]:
     path = folder / LINES
     if not path.exists():
         return
-    with open(path, "rb") as file:
-        for line in file:
+    try:
+        durable.ordinary(path)
+    except ValueError as error:
+        raise UserError(f"{path.parent}: {error}: put back the journal of this run") from None
+    with open(path, "rb", buffering=LONGEST) as file:
+        while line := file.readline(LONGEST):
             try:
                 event = json.loads(line) if line.endswith(b"\n") else None
-            except ValueError:
+            except (ValueError, RecursionError):
                 event = None
             if isinstance(event, dict) and isinstance(event.get("step"), int):
                 yield event
@@ -127,7 +133,7 @@ class _File:
             self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
             self._end = os.fstat(self._descriptor).st_size
             self._events = _Events(folder, resume) if tensorboard else None
-        self._dropped = 0
+        self._dropped, self._unsynced = 0, False
 
     def write(self, step: int, now: float, kind: str, metrics: dict[str, Any]) -> None:
         bad = [name for name, value in metrics.items() if not _finite(value)]
@@ -142,13 +148,24 @@ class _File:
             if self._events is not None:
                 self._events.write(step, now, event)
         except OSError as error:
-            os.ftruncate(self._descriptor, self._end)  # or the next line would be glued to half one
-            self._dropped += 1
-            if self._dropped == 1:
-                log.warning("%s loses lines from step %d on: %s", self._path, step, error)
+            with contextlib.suppress(OSError):  # the next line must not be glued to half a one
+                os.ftruncate(self._descriptor, self._end)
+            self._lose(f"from step {step} on", error)
 
     def sync(self) -> None:
-        os.fsync(self._descriptor)
+        if self._unsynced:  # asked again, the kernel would say that all is well
+            return
+        try:
+            os.fsync(self._descriptor)
+        except OSError as error:
+            self._unsynced = True
+            self._lose("of late, perhaps, if the power fails", error)
+
+    def _lose(self, which: str, error: OSError) -> None:
+        """Told once: the disk may refuse for hours."""
+        self._dropped += 1
+        if self._dropped == 1:
+            log.warning("%s loses lines %s: %s", self._path, which, error)
 
     def close(self) -> None:
         if self._descriptor >= 0:

@@ -17,7 +17,7 @@ import safetensors
 import safetensors.numpy
 
 from ursa import durable
-from ursa.errors import UserError
+from ursa.errors import UserError, brief
 from ursa.types import Row
 
 # One entry only: safetensors writes several in random order, and equal rows should be equal bytes.
@@ -110,8 +110,9 @@ def read_manifest(manifest: Sequence[Mapping[str, Any]]) -> tuple[Segment, ...]:
     """The segments of a manifest, if they follow one another without a gap; else UserError."""
     segments: list[Segment] = []
     for index, entry in enumerate(manifest):
-        if {name: type(value) for name, value in entry.items()} != KINDS:
-            raise UserError(f"segment {index} of the manifest is malformed: {dict(entry)}")
+        told = dict(entry) if isinstance(entry, Mapping) else {}
+        if {name: type(value) for name, value in told.items()} != KINDS:
+            raise UserError(f"segment {index} of the manifest is malformed: {brief(entry)}")
         segment = Segment(**entry)
         if segment.name != _name(index):  # a name is never trusted as a path
             raise UserError(f"segment {index} is called {segment.name}, want {_name(index)}")
@@ -153,11 +154,14 @@ def _opened(folder: Path, segment: Segment) -> Row:
     try:
         data = durable.read_verified(folder / segment.name, asdict(segment))
         arrays = safetensors.numpy.load(data)
-        lengths = {name: len(array) for name, array in arrays.items()}
+        lengths = {name: array.shape[0] if array.ndim else 0 for name, array in arrays.items()}
         if lengths != dict.fromkeys(FIELDS, segment.columns):
             raise ValueError(f"{segment.name} holds {lengths}, want {segment.columns} of {FIELDS}")
+        for name, array in arrays.items():
+            if array.dtype != DTYPES[name] or not np.isfinite(array).all():
+                raise ValueError(f"{segment.name} holds {name} that `append` would have refused")
         return Row(**arrays)
-    except (ValueError, OSError, safetensors.SafetensorError) as error:
+    except (ValueError, KeyError, OSError, safetensors.SafetensorError) as error:
         raise UserError(
             f"the rows of this run cannot be read back from {folder}: {error}; restore the file "
             f"from a copy, or resume from an older checkpoint that does not need it"

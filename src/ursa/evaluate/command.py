@@ -1,6 +1,5 @@
 """`ursa evaluate`: measure every agent of a run, one file of raw numbers each."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,8 @@ from ursa.evaluate.told import told
 from ursa.journal import Progress
 from ursa.robot import registry
 from ursa.run import folder as runs
-from ursa.run import publish
+from ursa.run import pretrained as shipped
+from ursa.run import publish, settings
 from ursa.run.agent import Agent
 from ursa.run.compiled import keep_programs
 
@@ -21,7 +21,7 @@ RESULTS = "results"
 
 
 def evaluate(
-    folder: Path,
+    folder: Path | None = None,
     /,
     skills: int | None = None,
     seed: int | None = None,
@@ -32,6 +32,7 @@ def evaluate(
     out: Path | None = None,
     unfinished: bool = False,
     quiet: bool = False,
+    pretrained: str | None = None,
 ) -> int:
     """Measure a run: what its skills return, also after damage, and how well they are followed.
 
@@ -56,11 +57,15 @@ def evaluate(
             the default in its name.
         unfinished: Measure a run that was stopped before its end.
         quiet: No progress line.
+        pretrained: An agent that comes with ursa, in place of a folder; its results go to
+            outputs/NAME/results.
     """
+    source = shipped.source(folder, pretrained)
+    folder = source.agent
     usual = QUICK if quick else Study()
     many = usual.skills if skills is None else skills
     study = replace(usual, skills=many, engine=body, tick=tick, failure=failure)
-    place = out if out is not None else folder / inside(study, quick=quick)
+    place = out if out is not None else source.out / inside(study, quick=quick)
     if place.exists() and not place.is_dir():
         raise UserError(f"{place} is a file: give another --out")
     keep_programs()
@@ -112,6 +117,6 @@ def inside(study: Study, *, quick: bool) -> str:
 def _whole(file: Path, name: str) -> int:
     """A whole number of a run's settings, read before anything heavy is."""
     try:
-        return int(json.loads(file.read_bytes())[name])
-    except (ValueError, KeyError, TypeError) as error:
+        return int(durable.from_json(durable.read_bounded(file, settings.LARGEST_FILE))[name])
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise UserError(f"{file} does not give the settings of a run ({error!r})") from None

@@ -19,6 +19,8 @@ from ursa.errors import UserError
 Array = np.ndarray
 FORMAT = 1
 DIGITS = 6  # significant
+LARGEST = 64 << 20  # bytes of a file
+UNREADABLE = (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,13 +117,13 @@ def save(results: Results, path: Path) -> None:
 def load(path: Path) -> Results:
     """Read one file; anything that is not such a file is told in one sentence."""
     try:
-        read = json.loads(path.read_text())
+        read = durable.from_json(durable.read_bounded(path, LARGEST))
         if not isinstance(read, dict) or "format" not in read:
             raise UserError(f"{path} is not a results file of `ursa evaluate`")
         if read.pop("format") != FORMAT:
             raise UserError(f"{path} has another format; this version reads {FORMAT}")
         return _built(Results, read)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except UNREADABLE as error:
         raise UserError(f"{path} is not a results file of `ursa evaluate` ({error!r})") from None
 
 

@@ -174,7 +174,7 @@ def opened(version: int, data: bytes) -> Snapshot | None:
     """The arrays in the bytes, or None if they are not arrays or not finite."""
     try:
         arrays: dict[str, Any] = safetensors.numpy.load(data)
-    except safetensors.SafetensorError:
+    except (safetensors.SafetensorError, KeyError):  # the latter: numbers NumPy has no word for
         return None
     return None if unsound(arrays) else Snapshot(version=version, arrays=arrays)
 

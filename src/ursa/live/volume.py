@@ -7,7 +7,6 @@ witness. The file gets its name when its tables are on disk.
 """
 
 import contextlib
-import json
 import sqlite3
 import zlib
 from collections.abc import Sequence
@@ -230,5 +229,10 @@ def _about(path: Path, connection: sqlite3.Connection) -> About:
     rows = connection.execute("SELECT crc, data FROM about").fetchall()
     if len(rows) != 1 or not isinstance(rows[0][1], bytes) or zlib.crc32(rows[0][1]) != rows[0][0]:
         raise ValueError(f"{path.name} does not say what it holds: that part of it is damaged")
-    told = json.loads(rows[0][1])
-    return About(number=told["number"], begin=told["begin"], kind=Kind(**told["kind"]))
+    try:  # whole, but perhaps of somebody's own making
+        told = durable.from_json(rows[0][1])
+        return About(
+            number=int(told["number"]), begin=int(told["begin"]), kind=Kind(**told["kind"])
+        )
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
+        raise ValueError(f"{path.name} does not say what it holds: {error!r:.80}") from None

@@ -7,6 +7,7 @@ spoils nothing but itself. `registry.py` here and in `task/` say what is looked 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -72,7 +73,8 @@ def addressed(kind: str, address: str) -> Any:
 
 def called(kind: str, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """The result of a function that a package brought; its failure is told as that package's."""
-    address = f"{function.__module__}:{getattr(function, '__qualname__', function)}"
+    named = function.func if isinstance(function, partial) else function
+    address = f"{named.__module__}:{getattr(named, '__qualname__', type(named).__name__)}"
     return _guarded(lambda: function(*arguments), f'{kind} "{name}" ({address})', "repair it")
 
 

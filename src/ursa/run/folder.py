@@ -8,7 +8,6 @@ agent/             the newest agent of each seed, for use: see `ursa.run.publish
 lock               held while a process trains here; says which
 """
 
-import json
 import platform
 import shutil
 import subprocess
@@ -29,6 +28,7 @@ from ursa.errors import UserError
 from ursa.run import settings
 
 CONFIG, ENVIRONMENT, LOCK = "config.json", "environment.json", "lock"
+LARGEST = 16 << 20  # bytes of the second: thousands of starts
 LIBRARIES = ("jax", "jaxlib", "equinox", "optax", "numpy", "mujoco-core", "safetensors")
 
 
@@ -74,7 +74,8 @@ def note(out: Path, device: str, words: Sequence[str]) -> list[str]:
     """Add this start to environment.json; says in which versions it differs from the last one."""
     path = out / ENVIRONMENT
     try:
-        starts = json.loads(path.read_bytes())["starts"] if path.exists() else []
+        told = durable.from_json(durable.read_bounded(path, LARGEST)) if path.exists() else {}
+        starts = [it for it in told["starts"] if isinstance(it, dict)] if told else []
     except (ValueError, KeyError, TypeError):
         starts = []  # it explains a run, nothing depends on it
     entry = environment(device, words)

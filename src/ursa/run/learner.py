@@ -20,7 +20,7 @@ from ursa.replay import Ring
 from ursa.run.plan import Plan
 from ursa.types import Row
 
-ACT, DRAW, SAMPLE, SKILLS, LEARN, FIT, HOLD = range(7)  # streams of chance
+ACT, DRAW, SAMPLE, SKILLS, LEARN, FIT, HOLD, FRESH = range(8)  # streams of chance
 
 
 class Learner(eqx.Module):

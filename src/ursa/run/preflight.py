@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ursa.config import Config, complaints
-from ursa.errors import UserError, unknown
+from ursa.errors import UserError, listed, unknown
 from ursa.machine import host_memory as host_memory  # what a run may take
 from ursa.robot import registry as robots
 from ursa.robot.observation import Layout
@@ -44,7 +44,7 @@ def check(config: Config) -> Sizes:
             "add it to the task or use --skill.feature identity"
         )
     if wrong or spec is None or task is None:
-        raise UserError("this run cannot start:\n  " + "\n  ".join(wrong))
+        raise UserError("this run cannot start:\n  " + listed(wrong))
     return Sizes(
         observation=Layout(spec).size,
         action=spec.action_size,

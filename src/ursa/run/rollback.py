@@ -10,12 +10,11 @@ from jaxtyping import Float
 
 from ursa import checkpoint
 from ursa.errors import UserError
-from ursa.run.learner import newborn, stream
+from ursa.run.learner import FRESH, newborn, stream
 from ursa.run.plan import Plan
 from ursa.run.trainer import Trainer
 
 Array = np.ndarray
-FRESH = 6  # stream of chance, after those of the learner
 DROPPED = "learn/dropped"  # the metric that tells
 log = logging.getLogger(__name__)
 

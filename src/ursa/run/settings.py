@@ -3,7 +3,6 @@
 A key that does not exist and a value of the wrong kind are refused, all of them at once.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -12,12 +11,14 @@ from typing import Any
 import cattrs
 from cattrs.errors import ForbiddenExtraKeysError
 
+from ursa import durable
 from ursa.config import Config, complaints
-from ursa.errors import UserError, unknown
+from ursa.errors import UserError, brief, listed, unknown
 from ursa.presets import PRESETS
 
 Raw = Mapping[str, Any]
 SHORT = {"steps": ("train", "steps")}  # what may be given without its section
+LARGEST_FILE = 1 << 20  # bytes
 
 
 def configure(preset: str, changes: Raw) -> Config:
@@ -46,20 +47,18 @@ def read(path: Path, *, whole: bool = True) -> Config:
     `whole` False lets settings be missing that an older version did not have yet.
     """
     try:
-        raw = json.loads(path.read_bytes())
+        raw = durable.from_json(durable.read_bounded(path, LARGEST_FILE))
     except FileNotFoundError:
         raise UserError(
             f"{path.parent} holds no run: there is no {path.name}; start one with --out"
         ) from None
-    except (ValueError, RecursionError, OSError) as error:
+    except (ValueError, OSError) as error:
         raise UserError(f"{path} cannot be read: {error}; restore it from a copy") from error
     config = structured(raw, str(path))
     missing = dict(flat(asdict(config))).keys() - dict(flat(raw)).keys() if whole else set()
     wrong = [f"{name} is missing" for name in sorted(missing)] + complaints(config)
     if wrong:
-        raise UserError(
-            f"{path} is not what a run of this version writes:\n  " + "\n  ".join(wrong)
-        )
+        raise UserError(f"{path} is not what a run of this version writes:\n  " + listed(wrong))
     return config
 
 
@@ -69,14 +68,14 @@ def structured(raw: Any, where: str) -> Config:
     for name in sections:
         found = raw if not name else raw.get(name, {})
         if not isinstance(found, Mapping):
-            what = f"{name} = {found!r}" if name else f"a {type(found).__name__}"
+            what = f"{name} = {brief(found)}" if name else f"a {type(found).__name__}"
             raise UserError(f'{where}: {what}, want settings by name, {{"deter": 64, ...}}')
     try:
         return _CONVERTER.structure(raw, Config)
     except cattrs.BaseValidationError as error:
         lines = cattrs.transform_error(error, path="", format_exception=_said)
-        said = "\n  ".join(line.replace("@ .", "in ").removesuffix(" @ ") for line in lines)
-        raise UserError(f"{where} cannot be used:\n  {said}") from None
+        said = [line.replace("@ .", "in ").removesuffix(" @ ") for line in lines]
+        raise UserError(f"{where} cannot be used:\n  {listed(said)}") from None
 
 
 def flat(raw: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -105,23 +104,34 @@ def refuse_other(stored: Config, wanted: Config, out: Path) -> None:
     if changed:
         raise UserError(
             "a run goes on with the settings it began with; leave these out, or start another "
-            "run:\n  " + "\n  ".join(changed)
+            "run:\n  " + listed(changed)
         )
 
 
 def _exactly(*kinds: type) -> Any:
     def structure(value: Any, kind: type) -> Any:
         if type(value) not in kinds:
-            raise TypeError(f"{value!r} is a {type(value).__name__}, want {_KINDS[kind]}")
-        return kind(value)
+            raise TypeError(f"{brief(value)} is a {type(value).__name__}, want {_KINDS[kind]}")
+        try:
+            return kind(value)
+        except OverflowError:
+            raise TypeError(f"{brief(value)} is too large, want {_KINDS[kind]}") from None
 
     return structure
 
 
-def _said(error: BaseException, kind: type | None) -> str:
+def _words(value: Any, _: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(type(it) is str for it in value):
+        raise TypeError(f"{brief(value)} is a {type(value).__name__}, want a list of words")
+    return tuple(value)
+
+
+def _said(error: BaseException, _: Any) -> str:
     if isinstance(error, ForbiddenExtraKeysError):
         valid = list(error.cl.__dataclass_fields__)
-        return "; ".join(str(unknown("setting", str(name), valid)) for name in error.extra_fields)
+        first, *others = sorted(map(str, error.extra_fields))
+        more = f"; and {len(others)} more that are unknown" if others else ""
+        return f"{unknown('setting', first, valid)}{more}"
     return str(error)
 
 
@@ -129,3 +139,4 @@ _KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: 
 _CONVERTER = cattrs.Converter(forbid_extra_keys=True)
 for _kind, _accepted in ((int, (int,)), (float, (float, int)), (bool, (bool,)), (str, (str,))):
     _CONVERTER.register_structure_hook(_kind, _exactly(*_accepted))
+_CONVERTER.register_structure_hook_func(lambda kind: kind == tuple[str, ...], _words)

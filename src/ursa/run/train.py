@@ -186,6 +186,9 @@ def begin(trainer: Trainer, out: Path) -> tuple[Segments, float]:
         return Segments(rows), 0.0
 
     def there(meta: dict[str, Any]) -> None:
+        kinds = {"config": dict, "segments": list, "seconds": float | int}
+        if lacking := [name for name in kinds if not isinstance(meta.get(name), kinds[name])]:
+            raise UserError(f"its meta.json does not give {', '.join(lacking)}")
         segments.verify(rows, meta["segments"], capacity)
 
     tree, meta = checkpoint.load(out / "checkpoints", trainer.tree(), there)

@@ -1,6 +1,7 @@
 """A repertoire as a file: a versioned .npz without pickle (docs/repertoire.md describes it)."""
 
 import io
+import math
 import os
 import zipfile
 import zlib
@@ -48,6 +49,10 @@ COLUMNS = {
     "upper": Column("f", "P"),
 }
 MAY_BE_INFINITE = {"nearest", "lower", "upper"}
+LARGEST = 128 << 20  # bytes of a file, of what it unpacks to, and of the table it asks for
+DAMAGED = (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error)
+# A header nested too deeply, packed in a way that Python does not know, or locked by a password.
+UNREADABLE = (*DAMAGED, MemoryError, RecursionError, NotImplementedError, RuntimeError)
 
 
 def write(table: Table, path: str | os.PathLike[str]) -> None:
@@ -103,18 +108,50 @@ def read(path: str | os.PathLike[str]) -> Arrays:
 
 def _opened(path: Path) -> Arrays:
     try:
-        loaded = np.load(io.BytesIO(path.read_bytes()), allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
+        data = durable.read_bounded(path, LARGEST)
+        if not zipfile.is_zipfile(io.BytesIO(data)):
             raise UserError(f"{path} is no repertoire: want the .npz that save() writes")
+        _refuse_bomb(data)
+        loaded = np.load(io.BytesIO(data), allow_pickle=False)
         return {name: loaded[name] for name in loaded.files}
     except FileNotFoundError:
         raise UserError(f"{path}: no such repertoire file") from None
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+    except UNREADABLE as error:
         # Cut short, a flipped bit (each array carries a checksum), objects instead of numbers.
         raise UserError(
             f"{path} cannot be read as a repertoire ({error}); it is damaged or something else: "
             "use another copy"
         ) from error
+
+
+def _refuse_bomb(data: bytes) -> None:
+    """ValueError before anything is unpacked that would take much memory, or names a thing twice.
+
+    What an array claims to be is compared with the bytes there are: NumPy would take it at its
+    word.
+    """
+    with zipfile.ZipFile(io.BytesIO(data)) as packed:
+        entries = packed.infolist()
+        total = sum(entry.file_size for entry in entries)
+        if total > LARGEST:
+            raise ValueError(f"it unpacks to {total} bytes, at most {LARGEST} are read")
+        if len({entry.filename for entry in entries}) < len(entries):
+            raise ValueError("an array is there twice")
+        for entry in entries:
+            with packed.open(entry) as file:
+                version = np.lib.format.read_magic(file)
+                header = HEADERS.get(version)
+                if header is None:
+                    raise ValueError(f"{entry.filename} is an array of version {version}")
+                shape, _, kind = header(file)
+                if math.prod(shape) * kind.itemsize != entry.file_size - file.tell():
+                    raise ValueError(f"{entry.filename} is not of the size that it claims")
+
+
+HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
 
 
 def _complaints(arrays: Arrays) -> list[str]:
@@ -145,6 +182,7 @@ def _nonsense(arrays: Arrays, rows: int) -> list[str]:
     size, neighbour = int(arrays["size"]), arrays["neighbour"]
     wrong: list[tuple[bool, str]] = [
         (not 1 <= size <= 2**24, f"size = {size}"),
+        (size * _row(arrays) > LARGEST, f"size = {size}, rows of {_row(arrays)} bytes each"),
         (rows > size, f"{rows} rows in a repertoire of {size}"),
         (int(arrays["distinct_skills"]) < 1, f"distinct_skills = {arrays['distinct_skills']}"),
         (str(arrays["metric"]) not in METRICS, f"metric = {arrays['metric']}"),
@@ -152,6 +190,12 @@ def _nonsense(arrays: Arrays, rows: int) -> list[str]:
         (bool((arrays["nearest"] < 0).any()), "a negative squared distance"),
     ]
     return [what for bad, what in wrong if bad]
+
+
+def _row(arrays: Arrays) -> int:
+    """Bytes of one row of the table."""
+    wide = sum(arrays[name].shape[1] for name in ("posture", "skill", "coordinate"))
+    return (wide + 2) * arrays["skill"].itemsize
 
 
 def fields(arrays: Arrays) -> dict[str, Any]:

@@ -1,0 +1,204 @@
+"""An emulated robot learns while everything goes wrong: `python runs/storm.py OUT [--rows N]`.
+
+Starts `ursa robot emulate a1` with the faults of storm.toml (cable pulls, storms, pushes, flips,
+NaN, frozen sensors, stop button, restarts: one every few seconds of the robot's time) and
+`ursa robot train --preset laptop` on it over UDP, kills one of its processes at random again and
+again, the supervisor included, and starts that one anew with `--resume`. In the end it says whether
+rows and updates grew after every kill, whether any command left the limits, whether a row was lost,
+whether the learner can be computed again from the log, and how the reward went. Exit code 1 if
+any of it is not as promised.
+"""
+
+import argparse
+import contextlib
+import io
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from ursa.errors import UserError
+from ursa.live import conduct, mailbox, pulse, settings, stop_command, store, supervisor
+
+HERE = Path(__file__).parent
+VICTIMS = ("gate", "actor", "recorder", "learner", "actor", "recorder", "gate", "supervisor")
+MORE = 20  # rows that must come after a kill before the next
+LIMIT = 600.0  # s until a run that was hit must have gone on; a learner compiles and catches up
+
+
+def free_port() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+class Storm:
+    """The robot, the run on it, and what happened."""
+
+    def __init__(
+        self, out: Path, rows: int, seed: int, preset: str, ratio: float, more: list[str]
+    ) -> None:
+        self.out, self.folder, self.seed = out, out / "run", seed
+        self.acknowledged = 0
+        out.mkdir(parents=True)
+        port, pose, clock = free_port(), free_port(), f"shared:{out / 'clock'}"
+        self.robot = self._ursa(
+            "robot.log", "robot", "emulate", "a1", "--port", port, "--pose-port", pose,
+            "--clock", clock, "--faults", HERE / "storm.toml", "--seed", seed,
+            "--report", out / "robot.json",
+        )  # fmt: skip
+        self._until(lambda: (out / "clock").exists(), "the robot's clock")
+        self.run = self._ursa(
+            "run.log", "robot", "train", "--preset", preset, "--steps", rows, "--seed", seed,
+            "--link", f"udp://127.0.0.1:{port}", "--clock", clock, "--out", self.folder,
+            "--pose", f"udp://127.0.0.1:{pose}", "--acknowledge", "emulator",
+            "--ratio-least", ratio, *more,
+        )  # fmt: skip
+        self.kills: list[dict[str, object]] = []
+
+    def _ursa(self, log: str, *words: object) -> subprocess.Popen[bytes]:
+        with (self.out / log).open("ab") as file:
+            return subprocess.Popen(
+                [sys.executable, "-m", "ursa", *map(str, words)],
+                stdin=subprocess.DEVNULL, stdout=file, stderr=file,
+            )  # fmt: skip
+
+    def _until(self, true, what: str) -> bool:
+        begun = time.monotonic()
+        while not true():
+            if time.monotonic() - begun > LIMIT:
+                print(f"after {LIMIT:g} s still not: {what}", flush=True)
+                return False
+            self.care()
+            time.sleep(0.1)
+        return True
+
+    def care(self) -> None:
+        """Be the person who takes back what the remote's stop button did."""
+        with contextlib.suppress(UserError):  # no gate to hear it just now
+            with contextlib.closing(mailbox.Listener(self.folder)) as ears:
+                told = ears.newest()
+            if told is not None and conduct.stopped_by_hand(told):
+                with contextlib.redirect_stdout(io.StringIO()):
+                    self.acknowledged += stop_command.stop(self.folder, acknowledge=True) == 0
+
+    def progress(self, role: str) -> int:
+        beat = pulse.last(self.folder, role)
+        return 0 if beat is None else beat.progress
+
+    @property
+    def over(self) -> bool:
+        return self.run.poll() is not None
+
+    def hit(self, victim: str) -> bool:
+        """Kill one, and see rows and updates grow."""
+        beat = None if victim == "supervisor" else pulse.last(self.folder, victim)
+        pid = supervisor.pid_of(self.folder) if victim == "supervisor" else beat and beat.pid
+        if not pid or self.over:
+            return True
+        begun, before = time.monotonic(), [self.progress(role) for role in ("recorder", "learner")]
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return True
+        if victim == "supervisor":
+            self.run.wait()
+            self._until(lambda: self._alone(), "the others to end")
+            self.run = self._ursa("run.log", "robot", "train", "--resume", self.folder)
+
+        def grown() -> bool:
+            """Somebody else does its work, and there are more rows and updates than that."""
+            if victim != "supervisor":
+                now = pulse.last(self.folder, victim)
+                if now is None or now.pid == pid:
+                    return self.over
+            rows, updates = (self.progress(role) for role in ("recorder", "learner"))
+            return self.over or (rows >= before[0] + MORE and updates > before[1])
+
+        went_on = self._until(grown, f"rows and updates after {victim} was killed")
+        told = {
+            "victim": victim, "rows": before[0], "updates": before[1], "went_on": went_on,
+            "seconds": round(time.monotonic() - begun, 1),
+        }  # fmt: skip
+        self.kills.append(told)
+        print(json.dumps(told), flush=True)
+        return went_on
+
+    def _alone(self) -> bool:
+        roles = ("gate", "actor", "recorder", "learner")
+        beats = [pulse.last(self.folder, role) for role in roles]
+        return not any(beat and Path(f"/proc/{beat.pid}").exists() for beat in beats)
+
+    def verdict(self) -> dict[str, object]:
+        """What is left, read from the files."""
+        layout = settings.read(self.folder).layout
+        end, faults = store.audit(self.folder, layout)
+        log = store.Log(self.folder, layout)
+        parts = [steps for _, steps in log.steps(0, end)]
+        log.close()
+        reward = np.concatenate([steps.row.reward.reshape(-1) for steps in parts])
+        unsafe = ~np.concatenate([steps.row.safe.reshape(-1) for steps in parts])
+        learnt = np.concatenate([steps.marks for steps in parts]) == 0
+        thirds = [np.arange(len(reward)) * 3 // len(reward) == third for third in range(3)]
+        replay = subprocess.run(
+            [sys.executable, "-m", "ursa", "replay", str(self.folder)], capture_output=True,
+            text=True, check=False,
+        )  # fmt: skip
+        return {
+            "seed": self.seed, "rows": end, "damaged or missing rows": len(faults),
+            "rows marked": int((~learnt).sum()), "updates": self.progress("learner"),
+            "stops taken back": self.acknowledged, "kills": len(self.kills),
+            "went on after": sum(k["went_on"] is True for k in self.kills),
+            "reward by thirds": [round(float(reward[t & learnt].mean()), 4) for t in thirds],
+            "unsafe by thirds": [round(float(unsafe[t & learnt].mean()), 4) for t in thirds],
+            "run ended with": self.run.returncode, "replay": replay.returncode,
+            "replay said": (replay.stdout + replay.stderr).strip().splitlines()[-1:],
+            "robot": json.loads((self.out / "robot.json").read_bytes()),
+        }  # fmt: skip
+
+    def close(self) -> None:
+        for process in (self.run, self.robot):
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+                process.wait(timeout=300)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--rows", type=int, default=16_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--preset", default="laptop")
+    parser.add_argument("--ratio", type=float, default=0.25, help="updates per row, at least")
+    parser.add_argument("--calm", type=float, default=25.0, help="s between kills, on average")
+    told, more = parser.parse_known_args()  # the rest is for `ursa robot train`
+    chance = random.Random(told.seed)
+    storm = Storm(told.out, told.rows, told.seed, told.preset, told.ratio, more)
+    try:
+        storm._until(lambda: storm.over or storm.progress("learner") > 0, "a first update")
+        while not storm.over:
+            pause = time.monotonic() + chance.expovariate(1 / told.calm)
+            while time.monotonic() < pause and not storm.over:
+                storm.care()
+                time.sleep(0.2)
+            if not storm.hit(chance.choice(VICTIMS)):
+                break
+    finally:
+        storm.close()
+    found = storm.verdict()
+    (told.out / "storm.json").write_text(json.dumps({**found, "hits": storm.kills}, indent=1))
+    print(json.dumps(found, indent=1))
+    first, _, last = found["reward by thirds"]
+    kept = found["damaged or missing rows"] == 0 and found["went on after"] == found["kills"]
+    return int(not (kept and found["replay"] == 0 and last > first))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""Diary: what the gate found and did, in a file: `interventions.jsonl` in the run's folder.
+
+One line for everything that happened, and now and then one with all counts. Times are those of
+the gate's clock. A full disk costs lines, never the run.
+"""
+
+import json
+import logging
+import time
+from pathlib import Path
+
+from ursa.live.gating import Events
+from ursa.live.mailbox import Told
+from ursa.live.modes import Kind
+
+NAME = "interventions.jsonl"
+EVERY = 10.0  # s between two lines of counts
+log = logging.getLogger(__name__)
+
+
+class Diary:
+    """Writes down what the gate says."""
+
+    def __init__(self, folder: Path) -> None:
+        self._events, self._path = Events(folder), folder / NAME
+        self._counted = -EVERY
+        self.refusal = ""  # why the gate did not follow the last order; "" if it moved on since
+
+    def write(self, told: Told | None, last: bool = False) -> None:
+        """What is new."""
+        lines = self._events.new()
+        for line in lines:
+            if line["kind"] in (Kind.MODE, Kind.ORDER_REFUSED):
+                self.refusal = line["detail"] if line["kind"] == Kind.ORDER_REFUSED else ""
+        due = last or time.monotonic() - self._counted >= EVERY
+        if told is not None and due:
+            self._counted = time.monotonic()
+            counts = told.counts.named
+            lines.append({"cycle": told.cycle, "now": told.now, "kind": "counts", "counts": counts})
+        if not lines:
+            return
+        try:
+            with open(self._path, "a") as file:
+                file.writelines(f"{json.dumps(line)}\n" for line in lines)
+        except OSError as error:
+            log.error("%s: %s; what the gate did just now is not written down", self._path, error)
+
+    def close(self) -> None:
+        self._events.close()

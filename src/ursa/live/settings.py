@@ -1,0 +1,221 @@
+"""Settings: what a run on a robot needs beside its config: `live.json` in the run's folder.
+
+Unlike the config it may change from one start to the next (another cable, narrower limits). All
+that is wrong with it is said at once, before anything is sent to a robot.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+from ursa import durable
+from ursa.errors import UserError, unknown
+from ursa.live import link as linking
+from ursa.live.limits import Limits, limits_of
+from ursa.live.record import Layout
+from ursa.robot import registry as robots
+from ursa.types import Sizes
+
+NAME = "live.json"
+ROLES = ("gate", "recorder", "learner", "actor")  # in the order they are started
+ACKNOWLEDGE = ("operator", "emulator")
+
+
+def _number(default: float, least: float, most: float, unit: str) -> Any:
+    return field(default=default, metadata={"least": least, "most": most, "unit": unit})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Modules:
+    """Which module plays each role: `python -m MODULE FOLDER`."""
+
+    gate: str = "ursa.live.gating"
+    recorder: str = "ursa.live.recording"
+    learner: str = "ursa.live.learning"
+    actor: str = "ursa.live.acting"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Patience:
+    """Seconds of real time that a process may be silent before it counts as hung."""
+
+    gate: float = _number(5.0, 0.5, 3600.0, "s")
+    recorder: float = _number(60.0, 1.0, 3600.0, "s")  # a slow disk is no hang
+    learner: float = _number(120.0, 1.0, 3600.0, "s")
+    actor: float = _number(30.0, 1.0, 3600.0, "s")
+    start: float = _number(300.0, 5.0, 3600.0, "s")  # until the first sign of life; JAX compiles
+    end: float = _number(60.0, 1.0, 3600.0, "s")  # for an orderly end, then it is killed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Restarts:
+    """How a process that ended or hung is started again."""
+
+    first: float = _number(0.5, 0.0, 60.0, "s")  # before the first restart; then doubled
+    most: float = _number(30.0, 0.0, 600.0, "s")  # never longer
+    healthy: float = _number(60.0, 0.0, 3600.0, "s")  # lived so long: begin at `first` again
+    window: float = _number(600.0, 1.0, 86400.0, "s")
+    allowed: int = _number(20, 0, 10**6, "restarts")  # of one role in the window, then give up
+
+
+@dataclass(frozen=True, kw_only=True)
+class Live:
+    """A robot, the way to it, and how the processes around it work together."""
+
+    robot: str = "a1"
+    link: str = "udp://127.0.0.1:8007"  # where the robot listens
+    clock: str = "wall"  # or shared:PATH, as an emulator keeps it
+    pose: str = ""  # udp://HOST:PORT where poses arrive, see `where.py`; "": nobody watches
+    acknowledge: str = "operator"  # who unlatches faults; "emulator": nobody need, loopback only
+    limits: Mapping[str, Any] = field(default_factory=dict)  # narrower ones for the gate
+    # learning
+    rows: int = _number(0, 0, 10**9, "rows")  # the run ends with so many; 0: when told to
+    ratio_least: float = _number(1 / 64, 0.0, 64.0, "updates per row")  # below it we say so
+    ratio_most: float = _number(1.0, 1e-4, 64.0, "updates per row")  # above it the learner waits
+    publish: int = _number(4, 1, 10**6, "updates")  # between two policies for the actor
+    checkpoint: float = _number(60.0, 1.0, 3600.0, "s")  # between two checkpoints, real time
+    # the arena
+    arena_radius: float = _number(2.5, 0.2, 1000.0, "m")
+    arena_margin: float = _number(0.5, 0.05, 100.0, "m")  # home from this far inside the edge
+    homing: str = ""  # folder of a velocity agent that walks home; "": a scripted trot
+    # rows: how wide the vectors are
+    observation: int = _number(1, 1, 10**6, "numbers")
+    action: int = _number(1, 1, 10**4, "numbers")
+    posture: int = _number(1, 1, 10**4, "numbers")
+    skill: int = _number(0, 0, 10**4, "numbers")
+    # processes
+    modules: Modules = Modules()
+    patience: Patience = Patience()
+    restarts: Restarts = Restarts()
+    blackbox: float = _number(60.0, 0.1, 600.0, "s")  # kept in memory for the day of a fault
+    room: float = _number(1.0, 0.0, 1e6, "GB")  # of disk that must be free at the start
+
+    @property
+    def layout(self) -> Layout:
+        """Of the rows that actor, recorder and learner pass on."""
+        sizes = Sizes(observation=self.observation, action=self.action, posture=self.posture)
+        return Layout(sizes=sizes, skill=self.skill)
+
+    def gate_limits(self) -> Limits:
+        """What the gate protects this robot with."""
+        return limits_of(robots.robot(self.robot), self.limits)
+
+    @property
+    def virtual(self) -> bool:
+        """Whether time stands still while somebody computes."""
+        return self.clock != "wall"
+
+
+def check(live: Live) -> Live:
+    """The settings themselves, or one error that lists everything wrong with them."""
+    wrong = _outside(live, "") + _outside(live.patience, "patience.")
+    wrong += _outside(live.restarts, "restarts.")
+
+    def tried(act: Any) -> Any:
+        try:
+            return act()
+        except UserError as error:
+            wrong.append(str(error))
+            return None
+
+    tried(live.gate_limits)
+    robot = tried(lambda: linking.address(live.link))
+    if live.pose:
+        tried(lambda: linking.address(live.pose))
+    kind, _, path = live.clock.partition(":")
+    if live.clock != "wall" and not (kind == "shared" and path):
+        wrong.append(f'clock = "{live.clock}": want wall, or shared:PATH as an emulator keeps it')
+    if live.acknowledge not in ACKNOWLEDGE:
+        wrong.append(f'acknowledge = "{live.acknowledge}": want {" or ".join(ACKNOWLEDGE)}')
+    elif live.acknowledge == "emulator" and robot and not ip_address(robot[0]).is_loopback:
+        wrong.append(
+            f'acknowledge = "emulator" with link = "{live.link}": faults of a robot need a person; '
+            "it is for an emulator on this machine (127.0.0.1) only"
+        )
+    if not live.ratio_least < live.ratio_most:
+        wrong.append(
+            f"ratio_least = {live.ratio_least}: want less than ratio_most = {live.ratio_most}"
+        )
+    if not live.arena_margin < live.arena_radius:
+        wrong.append(
+            f"arena_margin = {live.arena_margin}: want less than arena_radius = "
+            f"{live.arena_radius} m"
+        )
+    for role in ROLES:
+        if not all(part.isidentifier() for part in getattr(live.modules, role).split(".")):
+            wrong.append(f'modules.{role} = "{getattr(live.modules, role)}": want a module')
+    if wrong:
+        raise UserError("this robot cannot be run:\n  " + "\n  ".join(wrong))
+    return live
+
+
+def write(folder: Path, live: Live) -> None:
+    """Put checked settings into a run's folder: the old file or the new, never half of one."""
+    data = durable.to_json(asdict(check(live)))
+    with durable.room_for(NAME, folder, len(data)):
+        durable.write(folder / f"tmp.{NAME}", data)
+        durable.rename(folder / f"tmp.{NAME}", folder / NAME)
+
+
+def read(folder: Path) -> Live:
+    """The settings in a run's folder, checked."""
+    path = folder / NAME
+    try:
+        raw = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise UserError(
+            f"{folder} holds no run on a robot: there is no {NAME}; start one with "
+            "ursa robot train --out FOLDER"
+        ) from None
+    except (ValueError, RecursionError, OSError) as error:
+        raise UserError(f"{path} cannot be read: {error}; remove it and start again") from error
+    wrong: list[str] = []
+    live = _made(Live, raw, "", wrong)
+    if live is None or wrong:
+        raise UserError(f"{path} cannot be used:\n  " + "\n  ".join(wrong))
+    return check(live)
+
+
+SECTIONS = {"modules": Modules, "patience": Patience, "restarts": Restarts}
+_KINDS = {str: "a word", int: "a whole number", float: "a number", Mapping: "names with numbers"}
+
+
+def _made(kind: type, raw: Any, path: str, wrong: list[str]) -> Any:
+    """A section from plain values; what is unknown or of another kind is listed in `wrong`."""
+    if not isinstance(raw, dict):
+        wrong.append(f"{path or 'the file'}: {raw!r}, want settings by name")
+        return None
+    names = {each.name: each for each in fields(kind)}
+    values: dict[str, Any] = {}
+    for name, value in raw.items():
+        if name not in names:
+            wrong.append(str(unknown("setting", f"{path}{name}", [f"{path}{n}" for n in names])))
+            continue
+        wanted = SECTIONS.get(name)
+        if wanted is not None:
+            values[name] = _made(wanted, value, f"{name}.", wrong)
+            continue
+        wanted = Mapping if name == "limits" else names[name].type
+        accepted = (int, float) if wanted is float else dict if wanted is Mapping else wanted
+        if not isinstance(value, accepted) or isinstance(value, bool):  # pyright: ignore
+            wrong.append(f"{path}{name} = {value!r}: want {_KINDS[wanted]}")  # pyright: ignore
+        else:
+            values[name] = float(value) if wanted is float else value
+    return None if wrong else kind(**values)
+
+
+def _outside(section: Any, path: str) -> list[str]:
+    """Numbers beyond what is allowed, one sentence each."""
+    wrong = []
+    for each in fields(section):
+        value, allowed = getattr(section, each.name), each.metadata
+        if allowed and not (math.isfinite(value) and allowed["least"] <= value <= allowed["most"]):
+            wrong.append(
+                f"{path}{each.name} = {value}, allowed {allowed['least']:g} to "
+                f"{allowed['most']:g} {allowed['unit']} (default {each.default:g})"
+            )
+    return wrong

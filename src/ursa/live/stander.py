@@ -1,0 +1,126 @@
+"""Stander: a gate of one's own for a robot, and the orders that make it stand up and follow.
+
+For commands that use a robot without learning on it. The gate is a process, as in a run: it lays
+the robot down when it is asked to end, and when we die.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+
+from ursa.claim import Claim
+from ursa.errors import UserError
+from ursa.live import child, conduct, gating, mailbox, ready, settings
+from ursa.live.clock import open_clock
+from ursa.live.conduct import Given
+from ursa.live.homeward import upright
+from ursa.live.machine import FOLLOWING
+from ursa.live.modes import Order
+from ursa.live.settings import Live
+from ursa.live.wired import Wired
+from ursa.robot import registry as robots
+
+Say = Callable[[str], None]
+LONG, LONGEST = 20.0, 600.0  # s for standing up, then somebody is told; then we give up
+GONE = 30  # s for the gate to lie down and leave
+
+
+class Stander:
+    """Has the robot stand, and then follow; used as `set_down` of a wired engine."""
+
+    def __init__(
+        self, live: Live, orders: mailbox.Orderer, wishes: mailbox.Wishes, say: Say
+    ) -> None:
+        self._live, self._orders, self._wishes, self._say = live, orders, wishes, say
+        self._limits = live.gate_limits()
+
+    def __call__(self, engine: Wired) -> None:
+        """Stand up anew, also from running; returns when it stands upright and follows wishes."""
+        begun, told_why, stood, given = engine.clock.now(), False, False, Given()
+        while True:
+            engine.idle()
+            told = engine.told
+            if told is None:
+                continue
+            stood = stood or (told.ready and upright(engine.state.quaternion))
+            if stood and engine.running:
+                return
+            order = self._next(told, given, stood)
+            if order is not None:
+                self._orders.order(order)
+                given = Given(order=order, time=told.now)
+            waited = engine.clock.now() - begun
+            if waited > LONGEST:
+                raise UserError(f"the robot did not stand up within {LONGEST:g} s: {why(told)}")
+            if waited > LONG and not told_why:
+                told_why = True
+                self._say(f"the robot does not stand up; set it on its belly: {why(told)}")
+
+    def _next(self, told: mailbox.Told, given: Given, stood: bool) -> Order | None:
+        if told.mode in FOLLOWING and not stood:
+            again = given.order is not Order.STAND or told.now - given.time > 1.0
+            return Order.STAND if again else None
+        if told.ready and not stood:  # it stands on nothing: somebody has to turn it over
+            return None
+        itself = self._live.acknowledge == "emulator"
+        wish = self._wishes.newest()
+        return conduct.next_order(self._limits, told, wish, given, rest=False, by_itself=itself)
+
+
+@contextmanager
+def gated(folder: Path, live: Live, say: Say) -> Iterator[Wired]:
+    """A robot behind a gate of our own; it lies down when the block ends, whatever way."""
+    ready.check(folder, live, say)
+    with ExitStack() as stack:
+        stack.enter_context(closing(Claim(folder / "lock", folder)))
+        settings.write(folder, live)
+        gating.create(folder, live)
+        gate = subprocess.Popen(
+            [sys.executable, "-m", live.modules.gate, str(folder)],
+            env={**os.environ, child.SUPERVISOR: str(os.getpid())},
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is for us; the gate is asked
+        )
+        stack.callback(_ended, gate)
+        ear = stack.enter_context(closing(mailbox.Listener(folder)))
+        mouth = stack.enter_context(closing(mailbox.Wisher(folder)))
+        wishes = stack.enter_context(closing(mailbox.Wishes(folder)))
+        orders = stack.enter_context(closing(mailbox.Orderer(folder, "supervisor")))
+        clock = stack.enter_context(closing(open_clock(live.clock, "actor")))
+        engine = Wired(robots.robot(live.robot), live.gate_limits().period, ear, mouth, clock)
+        begun = clock.now()
+        while not heard(engine):
+            if gate.poll() is not None:
+                raise UserError(f"the gate ended with code {gate.returncode}; see what it said")
+            if clock.now() - begun > LONG:
+                raise UserError(f"the robot at {live.link} says nothing; is it switched on?")
+            engine.idle()
+        engine.set_down = Stander(live, orders, wishes, say)
+        yield engine
+
+
+def why(told: mailbox.Told) -> str:
+    """What keeps a robot from standing, as its gate has it."""
+    return f"its gate is in {told.mode} {told.fault}".rstrip() + (
+        "; acknowledge with ursa robot stop FOLDER --acknowledge" if told.fault else ""
+    )
+
+
+def heard(engine: Wired) -> bool:
+    """Whether the gate tells of the robot now; what an earlier one told is still in memory."""
+    told = engine.told
+    current = told is not None and engine.clock.now() - told.now <= engine.spec.period
+    return current and told is not None and told.state is not None
+
+
+def _ended(gate: subprocess.Popen) -> None:
+    with suppress(ProcessLookupError):
+        gate.terminate()
+    try:
+        gate.wait(GONE)
+    except subprocess.TimeoutExpired:
+        gate.kill()
+        gate.wait()

@@ -1,0 +1,252 @@
+"""Supervisor: starts gate, recorder, learner and actor, keeps them alive, and leads them to an end.
+
+It touches neither robot nor rows: it may die at any moment. Then the others lay the robot down and
+end by themselves, and whoever starts a supervisor on the same folder goes on with all of it.
+"""
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from ursa.claim import Claim
+from ursa.live import (
+    blackbox,
+    child,
+    conduct,
+    gating,
+    mailbox,
+    orphans,
+    place,
+    pulse,
+    settings,
+    store,
+)
+from ursa.live.conduct import Given
+from ursa.live.diary import Diary
+from ursa.live.keys import Keys
+from ursa.live.modes import SERVO_MODES, Mode, Order
+from ursa.live.settings import ROLES, Live
+from ursa.live.sleepers import Sleepers
+from ursa.live.ward import Ward
+
+LOCK = "lock"  # the same that `ursa train` takes: one run at a time in a folder
+DONE, GAVE_UP, INTERRUPTED = 0, 1, 130
+PAUSE = 0.02  # s between two looks
+EARLY = ("gate", "recorder")  # the others need the ring that the recorder makes
+Say = Callable[[str], None]
+
+
+class Supervisor:
+    """The processes of one run, and the conversation with its gate."""
+
+    def __init__(
+        self, folder: Path, live: Live, claim: Claim, say: Say, keys: Keys | None = None
+    ) -> None:
+        """`claim` is that of the folder, and is given back at the end. Nothing is started yet."""
+        self.folder, self.live, self._say = folder, live, say
+        self._limits, self._claim = live.gate_limits(), claim
+        self._keys = keys or Keys(None)
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._claim.close)
+            pulse.create(folder, "supervisor")
+            orphans.leave(folder, live, say)
+            gating.create(folder, live)
+            self._pulse = pulse.Pulse(folder, "supervisor")
+            self._orders = mailbox.Orderer(folder, "supervisor")
+            self._ears, self._wishes = mailbox.Listener(folder), mailbox.Wishes(folder)
+            self._sleepers = Sleepers(live.clock)
+            self.wards = {
+                role: Ward(folder, live, role, say, self._sleepers.of(role)) for role in ROLES
+            }
+            self.diary = Diary(folder)
+            stack.pop_all()
+        self._given = Given()
+        self._dumped: tuple[str, float] = ("", -1.0)
+        self.last_rows = self.last_updates = 0  # at the end
+
+    @property
+    def told(self) -> mailbox.Told | None:
+        """What the gate said last."""
+        return self._ears.newest()
+
+    @property
+    def rows(self) -> int:
+        """On disk."""
+        return self.progress("recorder")
+
+    def progress(self, role: str) -> int:
+        beat = self.wards[role].beat
+        return 0 if beat is None else beat.progress
+
+    @property
+    def restarts(self) -> int:
+        return sum(ward.backoff.total for ward in self.wards.values())
+
+    def order(self, order: Order) -> int:
+        """Give the gate an order; returns its number."""
+        return self._orders.order(order)
+
+    def run(self, stop: Callable[[], bool], show: Callable[["Supervisor"], None]) -> int:
+        """Until enough rows are on disk, somebody asks for the end, or a role is hopeless."""
+        code = DONE
+        while True:
+            if stop():
+                code = INTERRUPTED
+                break
+            if self.live.rows and self.rows >= self.live.rows:
+                break
+            if not self.look():
+                code = GAVE_UP
+                break
+            show(self)
+            self._pause()
+        show(self)
+        ended = self.end()
+        return code if ended or code else GAVE_UP
+
+    def look(self) -> bool:
+        """One look at everything; False if a role cannot be kept alive."""
+        there = store.ring_of(self.folder).exists()
+        deaths = self.wards["gate"].backoff.total
+        hopeful = [ward.look() for role, ward in self.wards.items() if there or role in EARLY]
+        if self.wards["gate"].backoff.total > deaths:
+            self._keep("the gate ended")
+        self._converse(rest=False)
+        self._pulse.beat(self.rows, restarts=self.restarts)
+        return all(hopeful)
+
+    def _converse(self, *, rest: bool) -> None:
+        """Hear the gate, write down what it did, order what is next."""
+        told = self.told
+        self.diary.write(told)
+        if told is None:
+            return
+        if told.mode is Mode.FAULT and (told.fault, told.since) != self._dumped:
+            self._dumped = told.fault, told.since
+            self._say(f"FAULT: {told.fault}" + self._way_out(told))
+            self._keep(told.fault)
+        order = conduct.next_order(
+            self._limits,
+            told,
+            self._wishes.newest(),
+            self._given,
+            rest=rest,
+            by_itself=self.live.acknowledge == "emulator",
+        )
+        if order is not None:
+            self._given = Given(order=order, time=told.now)
+            self.order(order)
+
+    def _way_out(self, told: mailbox.Told) -> str:
+        if self.live.acknowledge == "emulator" and not conduct.stopped_by_hand(told):
+            return ""
+        return (
+            f"\n  the robot is limp until somebody looks at it and presses `a` here, or says "
+            f"ursa robot stop {self.folder} --acknowledge"
+        )
+
+    def _keep(self, why: str) -> None:
+        """The black box to disk, beside the loop: a key that is pressed must not wait for it."""
+        threading.Thread(target=self._dump, args=(why,)).start()
+
+    def _dump(self, why: str) -> None:
+        try:
+            blackbox.dump(self.folder, why)
+        except Exception as error:  # a disk that is full must not end the care for a robot
+            self._say(f"the black box was not written: {error}")
+
+    def end(self) -> bool:
+        """Lie down, end the actor, flush, save, end the gate; whether all went in order."""
+        patience = self.live.patience.end
+        wards = self.wards
+        self._until(lambda: self._limp() or wards["gate"].ended(), patience, rest=True)
+        self._finish(["actor"], patience)
+        self.revive_recorder(patience)
+        self._finish(["recorder", "learner"], patience)
+        self._finish(["gate"], patience)
+        orderly = not wards["recorder"].code and not wards["learner"].code
+        self.diary.write(self.told, last=True)
+        self.last_rows, self.last_updates = self.rows, self.progress("learner")
+        self.close()
+        if orderly and not self.live.virtual:  # a shared clock may lie there, and outlives us
+            place.forget(self.folder)
+        return orderly
+
+    def revive_recorder(self, patience: float) -> None:
+        """A recorder that is dead just now has rows left to put on disk before the end."""
+        recorder = self.wards["recorder"]
+        if recorder.ended() and store.ring_of(self.folder).exists():
+            recorder.start()
+            last = recorder.beat
+            self._until(lambda: recorder.beat != last or recorder.ended(), patience, rest=True)
+
+    def _limp(self) -> bool:
+        told = self.told
+        return told is None or told.mode not in SERVO_MODES
+
+    def _finish(self, roles: list[str], patience: float) -> None:
+        """Ask some to end and wait for it; who takes too long is killed."""
+        chosen = [self.wards[role] for role in roles]
+        for ward in chosen:
+            ward.ask()
+        self._until(lambda: all(ward.ended() for ward in chosen), patience, rest=True)
+        for ward in chosen:
+            if not ward.ended():
+                self._say(f"{ward.role} did not end within {patience:g} s and was killed")
+                ward.kill()
+
+    def _until(self, true: Callable[[], bool], patience: float, *, rest: bool) -> None:
+        begun = time.monotonic()
+        while not true() and time.monotonic() - begun < patience:
+            self._converse(rest=rest)
+            self._pause()
+
+    def _pause(self) -> None:
+        """Until the next look; a key is passed on at once."""
+        for order in self._keys.wait(PAUSE):
+            self.order(order)
+
+    def close(self) -> None:
+        """Let go of the folder. Children that still live notice when this process is gone."""
+        for each in (self._pulse, self._orders, self._ears, self._wishes, self._sleepers):
+            each.close()
+        for ward in self.wards.values():
+            ward.close()
+        self.diary.close()
+        self._claim.close()
+
+
+def pid_of(folder: Path) -> int | None:
+    """The process that supervises a run now, or None."""
+    try:
+        Claim(folder / LOCK, folder).close()
+    except Exception:
+        beat = pulse.last(folder, "supervisor")
+        return None if beat is None or not _alive(beat.pid) else beat.pid
+    return None
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def main(folder: Path) -> int:
+    """Supervise the run in a folder as its settings say; Ctrl-C or SIGTERM ends it in order."""
+    ending = child.Ending()
+    live = settings.read(folder)
+    claim = Claim(folder / LOCK, folder)
+    supervisor = Supervisor(folder, live, claim, lambda said: print(f"ursa: {said}", flush=True))
+    return supervisor.run(lambda: ending.asked, lambda _: None)
+
+
+if __name__ == "__main__":
+    child.enter(main)

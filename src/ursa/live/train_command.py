@@ -1,0 +1,193 @@
+"""`ursa robot train`: flags over a preset, all checked before a robot hears of it. No JAX here."""
+
+import math
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+from tyro.conf import FlagCreatePairsOff, arg
+
+from ursa.claim import Claim
+from ursa.config import Config, alone
+from ursa.errors import UserError
+from ursa.live import keys, ready
+from ursa.live import settings as living
+from ursa.live.dashboard import Dashboard
+from ursa.live.settings import Live
+from ursa.live.supervisor import DONE, LOCK, Supervisor
+from ursa.presets import PRESETS, preset
+from ursa.run import folder, preflight, settings, stop
+from ursa.run.command import Flags
+from ursa.types import Sizes
+
+DESCRIPTION = """\
+Let a robot of metal (or its emulator) discover what it can do, while it learns.
+
+  ursa robot emulate a1                                        in another terminal, then
+  ursa robot train --link udp://127.0.0.1:8007 --out outputs/try
+  ursa robot train --link udp://192.168.123.10:8007 --preset paper --steps 360000 --out outputs/a1
+  ursa robot train --resume outputs/a1               go on after a stop, a crash or a power cut
+
+SAFETY. Read docs/robot.md first, hang the robot up or lay it on its belly, keep its remote in your
+hand. Nothing moves before a policy is there; then it stands up slowly and starts. Stop it with
+s, space or Enter in this terminal, with the remote, or from elsewhere with `ursa robot stop
+FOLDER`: the motors go limp within 50 ms and stay so until you press a (acknowledge). Ctrl-C ends
+the run in order: it lies down, everything is put on disk, and you are told how to go on.
+
+Five processes work on it: the gate (500 Hz; every limit, the only one that talks to the robot),
+the actor (20 Hz), the recorder (every row on disk before it counts), the learner, and this one,
+which starts the others again whenever one dies. Their logs are in FOLDER/logs, what the gate had
+to do in FOLDER/interventions.jsonl, the last minute before a fault in FOLDER/blackbox.
+
+Every setting of `ursa train` can be given here too; one robot and one seed are what a robot has.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RobotFlags(Flags):
+    """Every setting of a run, and those of the robot."""
+
+    link: Annotated[str, arg(metavar="udp://HOST:PORT")] = ""  # where the robot listens
+    clock: Annotated[str, arg(metavar="wall|shared:PATH")] = "wall"  # shared: that of an emulator
+    pose: Annotated[str, arg(metavar="udp://HOST:PORT")] = ""  # where a pose source sends poses to
+    acknowledge: Literal["operator", "emulator"] = "operator"  # emulator: faults need no person
+    arena_radius: float = Live.arena_radius  # m around the origin of the pose source
+    arena_margin: float = Live.arena_margin  # m inside that, from where it walks home
+    homing: Annotated[str, arg(metavar="FOLDER")] = ""  # velocity agent that walks home
+    ratio_least: float = Live.ratio_least  # updates per row: fewer is told
+    ratio_most: float = Live.ratio_most  # more is never done, the learner waits for rows
+    publish: int = Live.publish  # updates between two policies for the robot
+    checkpoint: float = Live.checkpoint  # s between two checkpoints
+    room: float = Live.room  # GB of disk that must be free, beside three times the rows
+    limits: dict[str, float] = field(default_factory=dict)  # narrower ones: reach 0.1 rate 8
+
+
+def train(arguments: Sequence[str]) -> int:
+    """Let a robot discover what it can do (see `ursa robot train --help`)."""
+    flags = parse(arguments)
+    config, out, live = settled(flags)
+    dashboard = Dashboard(quiet=flags.quiet)
+    if flags.resume is None:
+        folder.refuse_taken(out)
+    ready.check(out, live, dashboard.say)
+    with ExitStack() as stack:
+        claim = Claim(out / LOCK, out)
+        stack.callback(claim.close)
+        if flags.resume is None:
+            folder.begin(out, config)
+        living.write(out, live)
+        folder.note(out, f"robot {live.robot} at {live.link}", folder.words())
+        asked = stack.enter_context(stop.on_signal())
+        pressed = stack.enter_context(keys.of_terminal())
+        dashboard.say(f"{config.method} on {live.robot} at {live.link}, writes to {out}")
+        supervisor = Supervisor(out, live, claim, dashboard.say, pressed)
+        code = supervisor.run(asked, dashboard.show)
+        rows, updates = supervisor.last_rows, supervisor.last_updates
+    done = f"{rows:,} rows on disk, {updates:,} updates, {supervisor.restarts} restarts"
+    more = "" if code == DONE else f"; go on with: ursa robot train --resume {out}"
+    dashboard.say(done + more)
+    return code
+
+
+def parse(arguments: Sequence[str]) -> RobotFlags:
+    """Flags from words, with the chosen preset (or the run to resume) as defaults."""
+    told = {name: _value(arguments, name) for name in ("preset", "resume")}
+    kept: dict[str, Any] = {}
+    if told["resume"] is not None:
+        if told["preset"] is not None:
+            raise UserError("--resume goes on with the settings of that run: leave out --preset")
+        base, live = folder.config_of(Path(told["resume"])), living.read(Path(told["resume"]))
+        kept |= {name: getattr(live, name) for name in _SHARED}
+        kept["limits"] = dict(live.limits)
+    else:
+        name = told["preset"] or Flags.preset
+        base = alone(preset(name if name in PRESETS else Flags.preset))
+    kept |= {item.name: getattr(base, item.name) for item in fields(Config)}
+    if told["preset"] in PRESETS:
+        kept["preset"] = told["preset"]
+    return tyro.cli(
+        RobotFlags,
+        args=list(arguments),
+        default=RobotFlags(**kept),
+        prog="ursa robot train",
+        description=DESCRIPTION,
+        config=(FlagCreatePairsOff,),
+    )
+
+
+def settled(flags: RobotFlags) -> tuple[Config, Path, Live]:
+    """What to run, where and on which robot; all of it checked."""
+    config = flags.config
+    if config.seeds != 1 or config.train.robots != 1:
+        raise UserError(
+            f"seeds = {config.seeds}, train.robots = {config.train.robots}: there is one robot and "
+            "one learner; leave both out, or use `ursa train` for simulated robots"
+        )
+    if not flags.link:
+        raise UserError(
+            "--link is missing: where does the robot listen? udp://192.168.123.10:8007 is an A1 on "
+            "its cable, udp://127.0.0.1:8007 an emulator (ursa robot emulate a1)"
+        )
+    sizes = preflight.check(config)
+    live = living.check(live_of(flags, config, sizes))
+    if flags.resume is None:
+        out = flags.out or folder.unused(config.robot, config.task, f"{config.method}-live")
+        return config, out, live
+    if flags.out is not None:
+        raise UserError("--resume writes where that run has written: leave out --out")
+    settings.refuse_other(folder.config_of(flags.resume), config, flags.resume)
+    return config, flags.resume, live
+
+
+def live_of(flags: RobotFlags, config: Config, sizes: Sizes) -> Live:
+    """The settings beside a config; those that have no flag stay as an earlier start left them."""
+    before = Live() if flags.resume is None else living.read(flags.resume)
+    return replace(
+        before,
+        robot=config.robot,
+        limits={name: _whole(value) for name, value in flags.limits.items()},
+        rows=config.train.steps,
+        skill=skill_size(config, sizes),
+        **vars(sizes),
+        **{name: getattr(flags, name) for name in _SHARED},
+    )
+
+
+def skill_size(config: Config, sizes: Sizes) -> int:
+    """The width of z, as each method has it; the learner refuses to start if this is wrong."""
+    learnt = config.skill.feature == "vae"
+    return {
+        "ursa": config.skill.skill_size if learnt else sizes.posture,
+        "dominic": config.dominic.skills,
+    }.get(config.method, 0)
+
+
+_SHARED = tuple(
+    name
+    for name in (item.name for item in fields(RobotFlags))
+    if name in {item.name for item in fields(Live)} - {item.name for item in fields(Config)}
+    and name != "limits"
+)
+
+
+def _whole(value: float) -> float | int:
+    """A limit that counts something is a whole number, however it was written."""
+    return int(value) if math.isfinite(value) and value == int(value) else value
+
+
+def _value(arguments: Sequence[str], name: str) -> str | None:
+    """The word that follows a flag, looked up before the flags are understood."""
+    for index, word in enumerate(arguments):
+        if word == f"--{name}" and index + 1 < len(arguments):
+            return arguments[index + 1]
+        if word.startswith(f"--{name}="):
+            return word.partition("=")[2]
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(train(sys.argv[1:]))

@@ -1,0 +1,165 @@
+"""Ward: one process in the care of the supervisor: started, watched, ended, started again."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from ursa.live import backoff, child, pulse
+from ursa.live.backoff import Backoff
+from ursa.live.settings import Live
+
+Say = Callable[[str], None]
+LOGS = "logs"
+MISTAKES = 4  # a folder that is just being left by others is a mistake for a moment only
+STACKS_TIME = 0.2  # s that a hung process gets to write down where it is
+
+
+class Ward:
+    """A role and the process that plays it now."""
+
+    def __init__(
+        self, folder: Path, live: Live, role: str, say: Say, sleeps: Callable[[], bool]
+    ) -> None:
+        """`sleeps`: whether it waits for a clock that stands still, which is no hang."""
+        pulse.create(folder, role)
+        self.role, self._folder, self._live = role, folder, live
+        self._say, self._sleeps = say, sleeps
+        self._watch = pulse.Watch(folder, role)
+        self.backoff = Backoff()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._begun = self._heard = 0.0  # when it was started; when it last showed life
+        self._number = 0  # of the last beat
+        self._first = True  # no beat of this process yet
+        self._after = 0.0  # not to be started before
+        self._mistakes = 0  # times that it ended at once with what a person must put right
+        self._worked = False  # it has shown life since this supervisor began
+
+    @property
+    def pid(self) -> int | None:
+        return None if self._process is None else self._process.pid
+
+    @property
+    def beat(self) -> pulse.Beat | None:
+        """The last sign of life, also of the process before."""
+        return self._watch.last()
+
+    @property
+    def silent(self) -> float:
+        """Seconds it may still be silent; below 0 it hangs."""
+        patience = self._live.patience
+        allowed = patience.start if self._first else getattr(patience, self.role)
+        return allowed - (time.monotonic() - self._heard)
+
+    def start(self) -> None:
+        """Start its process now."""
+        module = getattr(self._live.modules, self.role)
+        place = self._folder / LOGS
+        place.mkdir(exist_ok=True)
+        last = self.beat
+        self._number = 0 if last is None else last.number
+        with open(place / f"{self.role}.log", "ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", module, str(self._folder)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env={**os.environ, child.SUPERVISOR: str(os.getpid())},
+            )
+        self._begun = self._heard = time.monotonic()
+        self._first = True
+
+    def look(self) -> bool:
+        """Notice what happened, start again what is due; False: it is hopeless."""
+        now = time.monotonic()
+        if self._process is None:
+            if now < self._after:
+                return True
+            try:
+                self.start()
+            except OSError as error:  # no memory, no room for its log: perhaps later
+                self._begun = now
+                return self._failed(f"could not be started ({error.strerror})")
+            return True
+        code = self._process.poll()
+        if code is not None:
+            # What worked before and does not now may come back: a cable that was pulled.
+            self._mistakes += code == child.MISTAKE and not self._worked
+            return self._failed(f"ended with {_named(code)}")
+        beat = self.beat
+        if beat is not None and beat.number != self._number:
+            self._number, self._heard, self._first = beat.number, now, False
+            self._worked = True
+        elif self._sleeps():
+            self._heard = now
+        elif self.silent < 0:
+            self._kill_hung()
+            return self._failed(f"hung for {now - self._heard:.1f} s and was killed")
+        return True
+
+    def ask(self) -> None:
+        """Ask it to end."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+
+    def ended(self) -> bool:
+        return self._process is None or self._process.poll() is not None
+
+    def kill(self) -> None:
+        """End it now."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+            self._process.wait()
+
+    @property
+    def code(self) -> int:
+        """Of an ended process; 0 if there was none."""
+        return 0 if self._process is None else int(self._process.returncode or 0)
+
+    def close(self) -> None:
+        self._watch.close()
+
+    def _kill_hung(self) -> None:
+        assert self._process is not None
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(child.STACKS)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(STACKS_TIME)
+        self.kill()
+
+    def _failed(self, how: str) -> bool:
+        now, rule = time.monotonic(), self._live.restarts
+        self.backoff = backoff.failed(rule, self.backoff, now, now - self._begun)
+        self._process = None
+        log = self._folder / LOGS / f"{self.role}.log"
+        if backoff.hopeless(rule, self.backoff) or self._mistakes >= MISTAKES:
+            times = len(self.backoff.failures)
+            self._say(
+                f"{self.role} {how}, {times} times within {rule.window:g} s: giving up; "
+                f"the end of {log}:\n  " + "\n  ".join(_tail(log))
+            )
+            return False
+        wait = backoff.delay(rule, self.backoff)
+        self._after = now + wait
+        self._say(f"{self.role} {how}; starting it again in {wait:.1f} s (see {log})")
+        return True
+
+
+def _tail(log: Path) -> list[str]:
+    """The last few lines of a log."""
+    data = log.read_bytes()[-2000:] if log.exists() else b""
+    return data.decode(errors="replace").splitlines()[-5:]
+
+
+def _named(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    with contextlib.suppress(ValueError):
+        return signal.Signals(-code).name
+    return f"signal {-code}"

@@ -1,0 +1,237 @@
+"""The gate as a process: whatever way it ends the robot is limp, and a stop works within 50 ms.
+
+The test is the robot, and it keeps the clock: no time passes that it did not let pass.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+
+import jaxtyping
+import numpy as np
+import pytest
+
+from live.gated import STANDING, is_limp
+from live.stacked import live_of, spawn
+from live.stub_robot import Robot, bound
+from ursa.live import blackbox, gating, mailbox, place, settings
+from ursa.live.keeper import Keeper
+from ursa.live.modes import Mode, Order
+
+UNSAFE = ["curt", "hasty"]
+
+
+class Scene:
+    """A gate process, with a robot and a clock in this one."""
+
+    def __init__(self, folder):
+        self.folder, self.live = folder, live_of(folder, blackbox=10.0)
+        settings.write(folder, self.live)
+        gating.create(folder, self.live)
+        self.robot = Robot(bound(int(self.live.link.rpartition(":")[2])))
+        self.keeper = Keeper(folder / "clock")
+        self.ears, self.actor = mailbox.Listener(folder), mailbox.Wisher(folder)
+        self.desk = mailbox.Orderer(folder, "supervisor")
+        self.gate = None
+
+    @property
+    def told(self):
+        return self.ears.newest()
+
+    def start(self, how=""):
+        words = ("live.stub_gating", self.folder, how) if how else ("ursa.live.gating", self.folder)
+        before = -1 if self.told is None else self.told.cycle
+        self.gate = spawn(self.folder / "gate.log", *words)
+        self.lets(lambda: self.told is not None and self.told.cycle > before)
+
+    def lets(self, true, cycles=20_000, every=10):
+        """Let time pass until something is so or the gate has ended, for so many cycles at most.
+
+        It is looked at every tenth cycle only.
+        """
+        passed = 0
+        while passed % every or not (true() or self.gate.poll() is not None):
+            if self.keeper.due() is None and self.gate.poll() is not None:
+                break
+            if not self.keeper.settled(5) or self.keeper.due() is None:
+                continue
+            self.hears()
+            if passed % 25 == 0:
+                self.actor.wish(STANDING, self.keeper.now())
+            self.keeper.advance(self.keeper.due())
+            passed += 1
+            assert passed < cycles, f"not within {cycles} cycles: {self.said()}"
+        self.hears()
+        return passed
+
+    def hears(self):
+        """The robot takes what was sent to it."""
+        while self.robot.answer():
+            pass
+
+    def runs(self):
+        self.desk.order(Order.STAND)
+        self.lets(lambda: self.told.ready)
+        self.desk.order(Order.RUN)
+        self.lets(lambda: self.told.mode is Mode.RUN)
+        assert not is_limp(self.robot.command)
+
+    def ends(self):
+        """Let time pass until the gate is gone; its exit code."""
+        self.lets(lambda: False, cycles=4_000)
+        return self.gate.wait()
+
+    def said(self):
+        return (self.folder / "gate.log").read_text()[-1500:]
+
+    def close(self):
+        if self.gate is not None:
+            self.gate.kill()
+            self.gate.wait()
+        for each in (self.keeper, self.ears, self.actor, self.desk):
+            each.close()
+        self.robot.wire.close()
+        place.forget(self.folder)
+
+
+@pytest.fixture
+def scene(tmp_path):
+    jaxtyping.config.update("jaxtyping_disable", True)  # thousands of cycles; checked elsewhere
+    found = Scene(tmp_path)
+    yield found
+    found.close()
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_lays_the_robot_down_and_leaves_it_limp(scene, number):
+    scene.start()
+    scene.desk.order(Order.STAND)
+    begun = scene.told.cycle
+    scene.lets(lambda: scene.told.cycle > begun + 300)  # on its way up
+    assert not is_limp(scene.robot.command)
+    scene.gate.send_signal(number)
+    assert scene.ends() == 0, scene.said()
+    assert scene.told.mode is Mode.DAMP
+    assert np.abs(scene.robot.angle - np.tile([0.0, 1.3, -2.6], 4)).max() < 0.1  # folded
+    assert is_limp(scene.robot.command)
+
+
+@pytest.mark.parametrize("how", ["breaks", "killed twice"])
+def test_a_gate_that_breaks_or_is_told_twice_leaves_the_robot_limp(scene, how):
+    scene.start(how if how == "breaks" else "")
+    scene.runs()
+    if how == "breaks":
+        scene.lets(lambda: False, cycles=4_000)
+        assert "the mouth is full" in scene.said()
+    else:
+        while scene.gate.poll() is None:  # while it sleeps: no time passes any more
+            scene.gate.send_signal(signal.SIGTERM)
+        scene.hears()
+    assert scene.gate.wait() != 0
+    assert is_limp(scene.robot.command)
+
+
+def test_a_gate_whose_supervisor_is_gone_lays_the_robot_down(scene, monkeypatch):
+    monkeypatch.setenv("URSA_SUPERVISOR", "1")  # not its parent: as if that had died
+    scene.start()
+    assert scene.ends() == 0
+    assert is_limp(scene.robot.command)
+
+
+@pytest.mark.parametrize("how", UNSAFE)
+def test_without_the_farewell_the_robot_would_be_left_standing(scene, how):
+    scene.start(f"{how}+breaks" if how == "curt" else how)
+    scene.runs()
+    if how == "hasty":
+        scene.gate.send_signal(signal.SIGTERM)
+    scene.ends()
+    assert not is_limp(scene.robot.command)
+
+
+def test_a_stop_makes_the_robot_limp_within_50_ms_of_the_clock(scene):
+    scene.start()
+    scene.runs()
+    hand = mailbox.Orderer(scene.folder, "operator")
+    for _ in range(2):
+        before = scene.keeper.now()
+        number = hand.order(Order.STOP)
+        scene.lets(
+            lambda number=number: hand.done(number) and is_limp(scene.robot.command), every=1
+        )
+        assert scene.keeper.now() - before <= 0.050
+        assert scene.told.mode is Mode.FAULT
+        hand.order(Order.ACKNOWLEDGE)
+        scene.lets(lambda: scene.told.mode is Mode.DAMP)
+        scene.runs()
+    hand.close()
+
+
+def test_a_fault_stays_latched_when_another_gate_takes_over(scene):
+    latched(scene, "")
+    assert scene.told.mode is Mode.FAULT
+    assert scene.told.fault == "stop by order"
+    scene.desk.order(Order.STAND)
+    scene.lets(lambda: scene.desk.done(2))
+    assert scene.told.mode is Mode.FAULT
+
+
+def test_a_gate_that_forgets_the_fault_is_caught(scene):
+    latched(scene, "forgets")
+    assert scene.told.mode is Mode.DAMP
+
+
+def latched(scene, how):
+    """A fault, a killed gate and a new one; counts go on."""
+    scene.start()
+    number = scene.desk.order(Order.STOP)
+    scene.lets(lambda: scene.desk.done(number))
+    before = scene.told
+    scene.gate.kill()
+    scene.gate.wait()
+    scene.start(how)
+    scene.lets(lambda: scene.told.cycle > before.cycle + 5)
+    return before
+
+
+def test_counts_go_on_and_the_robot_stands_up_again_after_the_gate_was_killed(scene):
+    scene.start()
+    scene.runs()
+    before = scene.told
+    scene.gate.kill()
+    scene.gate.wait()
+    scene.start()
+    assert scene.told.mode is Mode.DAMP
+    scene.hears()
+    assert is_limp(scene.robot.command)
+    assert sum(scene.told.counts.of) >= sum(before.counts.of) > 0
+    scene.runs()
+    first = blackbox.lines(scene.folder)
+    jumps = np.abs(np.diff(first["told_angle"], axis=0)).max(axis=1)
+    both = (first["told_kp"][1:].max(axis=1) > 0) & (first["told_kp"][:-1].max(axis=1) > 0)
+    assert jumps[both].max() <= 12.0 * 0.002 + 1e-6  # the rate limit, also across the gap
+
+
+def test_the_black_box_holds_what_was_said_and_told(scene):
+    scene.start()
+    before = sorted(os.listdir(f"/proc/{scene.gate.pid}/fd"))
+    scene.runs()
+    assert sorted(os.listdir(f"/proc/{scene.gate.pid}/fd")) == before  # no file opened on the way
+    path = blackbox.dump(scene.folder, "a test")
+    lines = np.load(path, allow_pickle=False)
+    assert len(lines) > 750  # a ramp of 1.5 s at 500 Hz
+    assert np.abs(lines["told_angle"][-1] - STANDING).max() < 1e-3
+    assert (np.diff(lines["now"]) > 0).all()
+    assert lines["arrived"][-1] == blackbox.GOOD
+    assert (lines["tick"][1:] >= lines["tick"][:-1]).all()
+    assert '"why": "a test"' in path.with_suffix(".json").read_text()
+
+
+@pytest.mark.parametrize("name", ["gating", "recording", "supervisor", "stop_command"])
+def test_these_processes_import_no_jax(name):
+    program = (
+        f"import sys, ursa.live.{name}; print(sorted({{'jax', 'equinox'}} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "[]\n", done.stderr

@@ -1,0 +1,322 @@
+"""What the supervisor decides: when to start again or give up, what to order, what to refuse."""
+
+import io
+import os
+import pty
+import time
+from dataclasses import replace
+
+import pytest
+
+from live.gated import STANDING, said
+from live.stacked import BRISK, live_of, until
+from ursa.claim import Claim
+from ursa.errors import UserError
+from ursa.live import (
+    backoff,
+    conduct,
+    dashboard,
+    keys,
+    mailbox,
+    orphans,
+    place,
+    pulse,
+    ready,
+    settings,
+)
+from ursa.live.backoff import Backoff
+from ursa.live.conduct import Given
+from ursa.live.heard import Wish
+from ursa.live.limits import limits_of
+from ursa.live.mailbox import Told
+from ursa.live.modes import Mode, Order
+from ursa.live.settings import Live, Modules, Restarts
+from ursa.live.supervisor import GAVE_UP, LOCK, Supervisor
+from ursa.live.ward import Ward
+from ursa.robot.a1 import A1
+
+LIMITS = limits_of(A1)
+RULE = Restarts(first=1.0, most=30.0, healthy=60.0, window=600.0, allowed=8)
+
+
+def delays(rule, lives, start=1000.0):
+    """Waits before each restart, of processes that lived so long each."""
+    found, now, state = [], start, Backoff()
+    for lived in lives:
+        now += lived
+        state = backoff.failed(rule, state, now, lived)
+        found.append(backoff.delay(rule, state))
+        now += found[-1]
+    return found, state
+
+
+def test_waits_double_up_to_a_bound_and_begin_anew_after_a_healthy_life():
+    found, state = delays(RULE, [0.1] * 7 + [61.0, 0.1])
+    assert found == [1, 2, 4, 8, 16, 30, 30, 1, 2]
+    assert state.total == 9
+
+
+def test_it_is_hopeless_after_more_failures_in_the_window_than_allowed():
+    _, state = delays(RULE, [0.1] * 8)
+    assert not backoff.hopeless(RULE, state)
+    _, state = delays(RULE, [0.1] * 9)
+    assert backoff.hopeless(RULE, state)
+    _, state = delays(RULE, [100.0] * 50)  # now and then is no reason: 6 of them in the window
+    assert not backoff.hopeless(RULE, state)
+
+
+def told(mode, **changes):
+    return Told(
+        **{"cycle": 1, "now": 10.0, "mode": mode, "since": 5.0, "state": said(1), **changes}
+    )
+
+
+def wish(age=0.05):
+    return Wish(angle=STANDING, sequence=1, time=10.0 - age)
+
+
+def ordered(told, wish=None, given=None, rest=False, by_itself=False):
+    given = Given() if given is None else given
+    return conduct.next_order(LIMITS, told, wish, given, rest=rest, by_itself=by_itself)
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [
+        (Mode.DAMP, Order.STAND),
+        (Mode.STAND, None),  # the ramp is not over
+        (Mode.RUN, None),
+        (Mode.HOLD, None),  # the gate goes on by itself
+        (Mode.LIE_DOWN, None),
+        (Mode.FAULT, None),  # needs a person
+    ],
+)
+def test_a_robot_with_a_policy_is_led_from_limp_to_running(mode, expected):
+    assert ordered(told(mode, fault="tilted"), wish()) is expected
+
+
+def test_it_runs_when_it_stands_and_the_policy_still_speaks():
+    assert ordered(told(Mode.STAND, ready=True), wish()) is Order.RUN
+    assert ordered(told(Mode.STAND, ready=True), wish(age=0.2)) is None  # 125 ms is too old
+
+
+def test_nothing_stands_up_without_a_policy():
+    assert ordered(told(Mode.DAMP), None) is None
+    assert ordered(told(Mode.DAMP), wish(age=1.0)) is None
+    assert ordered(None, wish()) is None
+
+
+def test_a_refused_order_is_repeated_but_not_at_every_look():
+    just = Given(order=Order.STAND, time=9.5)
+    assert ordered(told(Mode.DAMP), wish(), just) is None
+    assert ordered(told(Mode.DAMP), wish(), replace(just, time=9.0)) is Order.STAND
+    assert ordered(told(Mode.DAMP), wish(), replace(just, time=90.0)) is Order.STAND  # a new clock
+
+
+@pytest.mark.parametrize("mode", [Mode.STAND, Mode.RUN, Mode.HOLD])
+def test_at_the_end_whatever_is_up_lies_down(mode):
+    assert ordered(told(mode), wish(), rest=True) is Order.LIE_DOWN
+
+
+@pytest.mark.parametrize("mode", [Mode.DAMP, Mode.LIE_DOWN, Mode.FAULT])
+def test_at_the_end_nothing_else_is_ordered(mode):
+    assert ordered(told(mode, fault="x"), wish(), rest=True, by_itself=True) is None
+
+
+def test_only_a_fault_of_an_emulator_that_no_person_caused_is_acknowledged_by_itself():
+    assert ordered(told(Mode.FAULT, fault="stale state"), by_itself=True) is Order.ACKNOWLEDGE
+    assert ordered(told(Mode.FAULT, fault="stop by order"), by_itself=True) is None
+    assert ordered(told(Mode.FAULT, fault="stop by the remote"), by_itself=True) is None
+
+
+@pytest.fixture
+def folder(tmp_path):
+    yield tmp_path
+    place.forget(tmp_path)
+
+
+def hopeless(folder, **restarts):
+    """What a supervisor says that cannot keep its recorder alive, and its exit code."""
+    modules = Modules(
+        **dict.fromkeys(("gate", "recorder", "learner", "actor"), "live.stub_crashing")
+    )
+    rule = Restarts(**{"first": 0.0, "most": 0.0, "allowed": 2, **restarts})
+    live = live_of(folder, modules=modules, restarts=rule, clock="wall")
+    settings.write(folder, live)
+    heard = []
+    supervisor = Supervisor(folder, live, Claim(folder / LOCK, folder), heard.append)
+    code = supervisor.run(lambda: len(heard) > 50, lambda _: None)
+    return code, "\n".join(heard)
+
+
+def test_it_gives_up_when_a_role_dies_too_often_and_says_where_to_look(folder, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", os.path.dirname(os.path.dirname(__file__)))
+    code, heard = hopeless(folder)
+    assert code == GAVE_UP
+    assert "ended with exit code 3, 3 times within 600 s: giving up" in heard
+    assert str(folder / "logs") in heard
+
+
+def test_a_mistake_that_a_person_must_put_right_is_not_tried_for_long(folder, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", os.path.dirname(os.path.dirname(__file__)))
+    (folder / "mistaken").touch()
+    code, heard = hopeless(folder, allowed=1000)
+    assert code == GAVE_UP
+    assert "ended with exit code 2, 4 times" in heard
+    assert "ursa: the cable is green: use a red one" in heard
+
+
+def test_a_process_that_was_started_but_never_showed_life_counts_as_hung(folder, monkeypatch):
+    """`silent` goes below zero; the same clock, ten seconds on, for one that beats is fine."""
+    live = live_of(folder, clock="wall", patience=replace(BRISK, start=5.0, actor=2.0))
+    ward = Ward(folder, live, "actor", print, lambda: False)
+    ward._begun = ward._heard = time.monotonic() - 4.0
+    assert ward.silent > 0
+    ward._heard -= 2.0
+    assert ward.silent < 0
+    ward._first, ward._heard = False, time.monotonic() - 1.0
+    assert ward.silent > 0
+    ward._heard -= 2.0
+    assert ward.silent < 0
+    ward.close()
+
+
+def test_a_living_process_of_an_earlier_start_is_waited_for(folder):
+    pulse.create(folder, "gate")
+    held = pulse.Pulse(folder, "gate")
+    assert orphans.present(folder) == ["gate"]
+    live = live_of(folder, clock="wall", patience=replace(BRISK, end=1.0))
+    with pytest.raises(UserError, match="a process that this run did not start"):
+        orphans.leave(folder, live, print)  # it is this test: nothing that may be killed
+    held.close()
+    assert orphans.present(folder) == []
+    orphans.leave(folder, live, print)
+
+
+def test_keys_stop_and_acknowledge_and_nothing_else_does():
+    ours, theirs = pty.openpty()
+    pressed = keys.Keys(theirs)
+    assert pressed.wait(0) == []
+    os.write(ours, b"s \nxaq\n")
+    found = []
+    until(lambda: found.extend(pressed.wait(0.1)) or len(found) >= 5, "five keys")
+    stop, acknowledge = Order.STOP, Order.ACKNOWLEDGE
+    assert found == [stop, stop, stop, acknowledge, stop]
+    os.close(ours)
+    os.close(theirs)
+
+
+def test_a_key_becomes_an_order_at_the_next_pause(folder):
+    class Pressed(keys.Keys):
+        def wait(self, seconds):
+            return [Order.STOP]
+
+    live = live_of(folder, clock="wall")
+    settings.write(folder, live)
+    claim = Claim(folder / LOCK, folder)
+    supervisor = Supervisor(folder, live, claim, print, Pressed(None))
+    ears = mailbox.Orders(folder)
+    assert ears.waiting() == ()
+    supervisor._pause()
+    assert ears.waiting() == (Order.STOP,)
+    ears.close()
+    supervisor.close()
+
+
+def test_without_a_terminal_no_key_is_ever_pressed():
+    assert keys.Keys(None).wait(0) == []
+
+
+BAD = {
+    "link": ("tcp://x:1", "udp://HOST:PORT"),
+    "clock": ("sundial", "want wall, or shared:PATH"),
+    "acknowledge": ("nobody", "want operator or emulator"),
+    "ratio_most": (-1.0, "allowed 0.0001 to 64"),
+    "arena_radius": (float("nan"), "allowed 0.2 to 1000"),
+    "arena_margin": (9.0, "want less than arena_radius = 2.5"),
+    "rows": (-5, "allowed 0 to 1e+09"),
+    "limits": ({"reach": 9.0}, "reach = 9.0, allowed 0.01 to 0.4"),
+    "robot": ("a2", 'unknown robot "a2"'),
+    "modules": (Modules(actor="rm -rf"), "want a module"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_setting_is_named_with_its_value_and_what_is_allowed(name, folder):
+    value, allowed = BAD[name]
+    with pytest.raises(UserError) as caught:
+        settings.write(folder, replace(Live(), **{name: value}))
+    assert allowed in str(caught.value)
+    assert not (folder / "live.json").exists()
+
+
+def test_all_bad_settings_are_told_at_once():
+    alone = ("robot", "arena_radius")  # they change what is wrong with others
+    wrong = {name: value for name, (value, _) in BAD.items() if name not in alone}
+    with pytest.raises(UserError) as caught:
+        settings.check(replace(Live(), **wrong))
+    assert all(allowed in str(caught.value) for name, (_, allowed) in BAD.items() if name in wrong)
+
+
+def test_faults_of_a_real_robot_are_never_acknowledged_by_themselves():
+    live = Live(link="udp://192.168.123.10:8007", acknowledge="emulator")
+    with pytest.raises(UserError, match="on this machine"):
+        settings.check(live)
+    settings.check(replace(live, link="udp://127.0.0.1:8007"))
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('{"lnik": "x"}', 'unknown setting "lnik"'),
+        ('{"rows": 1.5}', "rows = 1.5: want a whole number"),
+        ('{"patience": {"gate": "long"}}', "patience.gate = 'long': want a number"),
+        ('{"patience": 3}', "patience.: 3, want settings by name"),
+        ("[]", "want settings by name"),
+        ("{", "cannot be read"),
+    ],
+)
+def test_a_settings_file_that_is_not_ours_is_refused_in_words(folder, text, complaint):
+    (folder / "live.json").write_text(text)
+    with pytest.raises(UserError) as caught:
+        settings.read(folder)
+    assert complaint in str(caught.value)
+
+
+def test_settings_are_read_as_they_were_written(folder):
+    live = live_of(folder, limits={"reach": 0.1, "late_hold": 3})
+    settings.write(folder, live)
+    assert settings.read(folder) == live
+
+
+def test_a_run_is_refused_before_it_starts_for_want_of_disk_clock_and_robot(folder, monkeypatch):
+    monkeypatch.setattr(ready, "ANSWER", 0.05)
+    live = live_of(folder, room=1e6, clock="wall")
+    with pytest.raises(UserError) as caught:
+        ready.check(folder, live, print)
+    assert "1000000.00 GB" in str(caught.value)
+    assert "no robot answered within 0.05 s" in str(caught.value)
+    with pytest.raises(UserError, match="nobody keeps it; start the emulator first"):
+        ready.check(folder, live_of(folder, room=0.0), print)
+
+
+def test_the_line_says_how_a_run_is_doing():
+    status = dashboard.Status(
+        rows=50, total=200, rate=20.0, updates=25, mode="run", interventions=3, clamps=9, restarts=1
+    )
+    assert dashboard.line(status) == (
+        "25% rows 50/200  20.0 rows/s  ETA 0:07  updates 25  ratio 0.50  RUN  interventions 3  "
+        "clamps 9  restarts 1"
+    )
+    endless = replace(status, total=0, rate=float("nan"), note="stop by order")
+    assert dashboard.line(endless) == (
+        "rows 50  - rows/s  updates 25  ratio 0.50  RUN  interventions 3  clamps 9  restarts 1  "
+        "stop by order"
+    )
+
+
+def test_what_is_said_gets_a_line_of_its_own():
+    stream = io.StringIO()
+    board = dashboard.Dashboard(stream=stream)
+    board.say("hello")
+    assert stream.getvalue() == "ursa: hello\n"

@@ -1,0 +1,184 @@
+"""`ursa robot train` and `ursa robot stop`: what is refused in words before a robot hears of it."""
+
+import contextlib
+import os
+import pty
+import subprocess
+import sys
+from dataclasses import asdict, replace
+
+import pytest
+
+from live.logs import quick
+from live.stacked import TESTS, live_of, stacked, until
+from ursa import durable
+from ursa.config import alone
+from ursa.errors import UserError
+from ursa.live import mailbox, place, settings, stop_command, train_command
+from ursa.live.settings import Live, Modules
+from ursa.presets import preset
+from ursa.robot import registry as robots
+from ursa.run import folder as folders
+from ursa.run import preflight
+from ursa.run.plan import method_of
+from ursa.task import registry as tasks
+
+LINK = ["--link", "udp://127.0.0.1:8007"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    yield tmp_path
+    place.forget(tmp_path)
+
+
+def settled(*words):
+    return train_command.settled(train_command.parse(list(words)))
+
+
+def test_flags_become_a_config_of_one_robot_and_the_settings_beside_it(tmp_path):
+    words = ("--preset", "tiny", "--steps", "900", "--out", str(tmp_path / "a"), "--limits")
+    config, out, live = settled(*LINK, *words, "reach", "0.1", "late_hold", "3")
+    assert (config.seeds, config.train.robots, config.train.steps) == (1, 1, 900)
+    assert out == tmp_path / "a"
+    assert (live.link, live.rows, live.acknowledge) == ("udp://127.0.0.1:8007", 900, "operator")
+    assert live.gate_limits().reach == 0.1
+    assert live.gate_limits().late_hold == 3
+    assert live.modules == Modules()
+    assert live.layout.sizes == preflight.check(config)
+
+
+@pytest.mark.parametrize("method", ["ursa", "daydreamer", "dominic"])
+@pytest.mark.parametrize("feature", ["vae", "identity"])
+def test_the_rows_are_as_wide_as_the_skills_of_the_method(method, feature):
+    words = ("--preset", "tiny", "--method", method, "--skill.feature", feature)
+    config, _, live = settled(*LINK, *words)
+    sizes = preflight.check(config)
+    spec_task = tasks.task(config.task, robots.robot(config.robot), config)
+    assert live.skill == method_of(config, spec_task, sizes).skill_size
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "--link is missing"),
+        ([*LINK, "--seeds", "2"], "there is one robot"),
+        ([*LINK, "--train.robots", "8"], "there is one robot"),
+        (["--link", "http://x"], "want udp://HOST:PORT"),
+        ([*LINK, "--robot", "point", "--task", "point"], "has no legs"),
+        ([*LINK, "--limits", "reach", "7"], "reach = 7, allowed 0.01 to 0.4"),
+        ([*LINK, "--limits", "raech", "0.1"], "did you mean reach?"),
+        ([*LINK, "--clock", "sundial"], "want wall, or shared:PATH"),
+        (["--link", "udp://10.0.0.9:1", "--acknowledge", "emulator"], "on this machine"),
+        ([*LINK, "--world.deter", "0"], "world.deter = 0"),
+    ],
+)
+def test_a_mistake_is_answered_in_words(words, said):
+    with pytest.raises(UserError) as caught:
+        settled("--preset", "tiny", *words)
+    assert said in str(caught.value)
+
+
+def test_a_run_goes_on_with_what_it_has_unless_told_otherwise(folder):
+    config = alone(preset("tiny"))
+    durable.write(folder / "config.json", durable.to_json(asdict(config)))
+    modules = Modules(actor="live.stub_acting")
+    live = live_of(folder, modules=modules, ratio_most=0.5, limits={"reach": 0.1})
+    settings.write(folder, live)
+    again, out, found = settled("--resume", str(folder))
+    assert (again, out) == (config, folder)
+    assert found == replace(
+        live,
+        rows=config.train.steps,
+        skill=found.skill,
+        **vars(preflight.check(config)),
+    )
+    _, _, moved = settled("--resume", str(folder), "--link", "udp://127.0.0.1:9999")
+    assert moved.link == "udp://127.0.0.1:9999"
+    with pytest.raises(UserError, match="goes on with the settings it began with"):
+        settled("--resume", str(folder), "--world.deter", "99")
+    with pytest.raises(UserError, match="leave out --out"):
+        settled("--resume", str(folder), "--out", "elsewhere")
+
+
+def test_an_old_run_is_never_begun_anew(folder):
+    config = alone(preset("tiny"))
+    folders.begin(folder, config)
+    with pytest.raises(UserError, match="holds a run already"):
+        train_command.train([*LINK, "--preset", "tiny", "--out", str(folder)])
+
+
+def test_the_help_teaches_how_to_stop(capsys):
+    with pytest.raises(SystemExit) as left:
+        train_command.train(["--help"])
+    assert left.value.code == 0
+    said = capsys.readouterr().out
+    for word in ("SAFETY", "space or Enter", "ursa robot stop", "--link", "--resume", "Ctrl-C"):
+        assert word in said
+
+
+def test_stop_says_when_there_is_nothing_to_stop(folder, monkeypatch):
+    with pytest.raises(UserError, match=r"there is no live\.json"):
+        stop_command.stop(folder)
+    settings.write(folder, Live())
+    mailbox.create(folder)
+    monkeypatch.setattr(stop_command, "WAIT", 0.01)
+    with pytest.raises(UserError, match="nobody runs this robot now"):
+        stop_command.stop(folder)
+    with pytest.raises(UserError, match="nobody runs this robot now"):
+        stop_command.stop(folder, end=True)
+    with pytest.raises(UserError, match="choose one"):
+        stop_command.stop(folder, end=True, acknowledge=True)
+
+
+TERMINAL = """
+import fcntl, os, sys, termios
+os.setsid()
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # as a shell would have it: the keys are ours
+os.execv(sys.executable, [sys.executable, "-m", "ursa", "robot", "train", *sys.argv[1:]])
+"""
+
+
+def test_at_a_terminal_a_key_stops_another_acknowledges_and_ctrl_c_ends_in_order(tmp_path):
+    place_of_run = quick(tmp_path)
+    with stacked(place_of_run) as stack:
+        config = train_command.alone(preset("tiny"))
+        config = replace(config, train=replace(config.train, steps=100_000))
+        durable.write(place_of_run / "config.json", durable.to_json(asdict(config)))
+        settings.write(place_of_run, replace(stack.live, room=0.0))
+        ours, theirs = pty.openpty()
+        path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
+        stack.supervisor = subprocess.Popen(
+            [sys.executable, "-c", TERMINAL, "--resume", str(place_of_run)],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        os.close(theirs)
+        os.set_blocking(ours, False)
+        screen = Screen(ours)
+        until(lambda: screen.shows("RUN"), "it runs")
+        stack.grows()
+        os.write(ours, b" ")
+        until(lambda: screen.shows("FAULT: stop by order"), "it stopped")
+        assert "presses `a` here" in screen.text
+        os.write(ours, b"a")
+        stack.grows()
+        os.write(ours, b"\x03")  # Ctrl-C
+        until(lambda: screen.shows("go on with: ursa robot train --resume"), "a farewell")
+        assert stack.supervisor.wait(60) == 130
+        os.close(ours)
+
+
+class Screen:
+    """What a terminal has been told so far."""
+
+    def __init__(self, handle):
+        self._handle, self.text = handle, ""
+
+    def shows(self, words):
+        with contextlib.suppress(BlockingIOError, OSError):
+            while said := os.read(self._handle, 4096):
+                self.text += said.decode(errors="replace")
+        return words in self.text
