@@ -62,9 +62,9 @@ def test_an_unknown_command_is_answered_with_the_valid_ones(capsys):
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err == (
-        'ursa: unknown command "docter": valid are adapt, compare, doctor, evaluate, look, replay, '
-        "report, reproduce, robot adapt, robot check, robot emulate, robot stop, robot train, "
-        "train, watch; "
+        'ursa: unknown command "docter": valid are adapt, compare, demo, doctor, evaluate, look, '
+        "replay, report, reproduce, robot adapt, robot check, robot emulate, robot learn, "
+        "robot stop, robot train, train, watch; "
         "did you mean doctor?\n"
     )
 

@@ -31,6 +31,7 @@ class Command:
 
 COMMANDS: Mapping[str, Command] = {
     "doctor": Command("ursa.doctor:doctor", "check that this machine can train, and how to fix it"),
+    "demo": Command("ursa.demo:demo", "six skills, a broken leg, eight trials: in a minute"),
     "train": Command("ursa.run.command:train", "let a robot discover what it can do", parses=True),
     "look": Command("ursa.look:look", "see what a run has learnt: its skills, against chance"),
     "evaluate": Command(
@@ -54,6 +55,9 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "robot emulate": Command(
         "ursa.live.emulate_command:emulate", "a robot behind its real protocol, on this machine"
+    ),
+    "robot learn": Command(
+        "ursa.live.learn_command:learn", "the learner of a robot that is on another machine"
     ),
     "robot adapt": Command(
         "ursa.live.adapt_command:adapt", "a broken robot finds a skill that still works"

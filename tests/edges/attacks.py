@@ -100,6 +100,31 @@ ATTACKS: dict[str, tuple[str, Attack]] = {
         "config.json",
         writes("config.json", durable.to_json(dict.fromkeys(map(str, range(1000)), 1))),
     ),
+    # settings of a robot, and a script of faults
+    "live settings nested 100,000 deep": ("live.json", writes("live.json", BRACKETS)),
+    "live settings with a number of 5,000 digits": ("live.json", writes("live.json", DIGITS)),
+    "live settings with a number of 4,000 digits": (
+        "live.json",
+        writes("live.json", b'{"publish": 1' + b"0" * 4000 + b"}"),
+    ),
+    "live settings with a name twice": (
+        "live.json",
+        writes("live.json", b'{"publish": 4, "publish": 5}'),
+    ),
+    "live settings that are a pipe": ("live.json", lambda f: hostile.pipe(f / "live.json")),
+    "fault script nested 100,000 deep": (
+        "faults.toml",
+        writes("faults.toml", b"link = " + b"[" * 100_000),
+    ),
+    "fault script with a number of 4,000 digits": (
+        "faults.toml",
+        writes("faults.toml", b"[link]\nloss = 1" + b"0" * 4000),
+    ),
+    "fault script with a number of 5,000 digits": (
+        "faults.toml",
+        writes("faults.toml", b"[link]\nloss = 1" + b"0" * 5000),
+    ),
+    "fault script that is a pipe": ("faults.toml", lambda f: hostile.pipe(f / "faults.toml")),
     # an agent
     "agent with a header of 1e18 bytes": ("agent.safetensors", writes("agent.safetensors", LONG)),
     "agent whose shape overflows": ("agent.safetensors", writes("agent.safetensors", OVERFLOW)),

@@ -5,6 +5,7 @@ import json
 import pickle  # noqa: TID251 - to see that nobody opens one
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -199,7 +200,10 @@ def test_without_the_key_anybody_would_be_heard(machines, monkeypatch):
 
 
 def strangers(address):
-    """One says nothing, one drips, one speaks another protocol, one sends a huge length."""
+    """One slams the door, one says nothing, one stops halfway, one speaks another protocol, one
+    sends a huge length, one a negative one."""
+    with socket.create_connection(address) as rude:
+        rude.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     for said in (b"", b"\0\0", b"GET / HTTP/1.1\r\n\r\n", b"\x7f\xff\xff\xff", b"\xff" * 12):
         made = socket.create_connection(address)
         made.sendall(said)

@@ -13,7 +13,15 @@ from live.carriers import LIVE, begun
 from live.logs import LAYOUT, quick, served, step
 from live.stacked import AGAIN, BRISK, STUBS, TESTS, until
 from ursa.errors import UserError
-from ursa.live import channel, learn_command, place, pulse, replica, secret
+from ursa.live import (
+    channel,
+    learn_command,
+    place,
+    pulse,
+    replica,
+    secret,
+    train_command,
+)
 from ursa.live.carrying import Carrying
 from ursa.live.ledger import Ledger
 
@@ -102,6 +110,32 @@ def test_it_listens_for_other_machines_only_if_told(tmp_path):
 
 
 def test_a_port_that_is_taken_is_named(tmp_path):
-    with closing(channel.Door(("127.0.0.1", 0), b"k")) as door:
-        with pytest.raises(UserError, match=f"listen 127.0.0.1:{door.address[1]}: Address already"):
-            learn_command.learn(tmp_path / "copy", listen=f"127.0.0.1:{door.address[1]}")
+    with (
+        closing(channel.Door(("127.0.0.1", 0), b"k")) as door,
+        pytest.raises(UserError, match=r"Address already in use.*choose another port"),
+    ):
+        learn_command.learn(tmp_path / "copy", listen=f"127.0.0.1:{door.address[1]}")
+
+
+LINK = ["--link", "udp://127.0.0.1:8007", "--preset", "tiny"]
+AWAY = ["--learner", "tcp://127.0.0.1:9", "--key", "learner.key"]
+
+
+def test_with_a_learner_elsewhere_somebody_carries_rows_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _, _, live = train_command.settled(train_command.parse([*LINK, *AWAY]))
+    assert live.modules.learner == "ursa.live.carrying"
+    assert (live.learner, live.key) == ("tcp://127.0.0.1:9", str(tmp_path / "learner.key"))
+    _, _, live = train_command.settled(train_command.parse(LINK))
+    assert live.modules.learner == "ursa.live.learning"
+    own = replace(live.modules, learner="mine.learning")
+    assert train_command.modules_of("tcp://127.0.0.1:9", own) == own
+
+
+def test_a_learner_elsewhere_that_cannot_be_named_or_proved_is_refused_at_once(tmp_path):
+    with pytest.raises(UserError, match="want tcp://HOST:PORT"):
+        train_command.settled(train_command.parse([*LINK, "--learner", "udp://127.0.0.1:9"]))
+    out = tmp_path / "run"
+    with pytest.raises(UserError, match=r"learner\.key cannot be read"):
+        train_command.train([*LINK, *AWAY[:2], "--out", str(out)])
+    assert not out.exists()

@@ -187,7 +187,7 @@ def main(folder: Path) -> int:
     """Carry until asked to end; then what the recorder still puts on disk, for a moment."""
     ending = child.Ending()
     live = settings.read(folder)
-    key = secret.read(Path(live.key) if live.key else folder / secret.NAME)
+    key = secret.read(secret.place(folder, live.key))
     address = channels.tcp(live.learner)
     with ExitStack() as stack:
         beating = stack.enter_context(closing(Pulse(folder, "learner")))

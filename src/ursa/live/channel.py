@@ -83,7 +83,8 @@ class Door:
         self._lock = threading.Lock()
         self.refused = 0  # who could not prove that they have the key
         try:
-            self._socket = socket.create_server(address, backlog=WAITING)
+            family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+            self._socket = socket.create_server(address, family=family, backlog=WAITING)
         except OSError as error:
             raise UserError(
                 f"listen {address[0]}:{address[1]}: {error.strerror}; choose another port, or an "
@@ -124,7 +125,7 @@ class Door:
                 with made:
                     connection = _patient(made)
                 shaken(connection, self._key, (deliver_challenge, answer_challenge))
-            except (Broken, Unwanted):
+            except (Broken, Unwanted, OSError):  # the last: it left before we looked
                 self.refused += 1
                 continue
             channel = Channel(connection, self._key, carrier.LEARNER)

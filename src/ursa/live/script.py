@@ -25,6 +25,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from ursa import durable
 from ursa.errors import UserError, unknown
 from ursa.live.chance import Stream
 from ursa.live.noise import Noise
@@ -59,6 +60,7 @@ HELP = {
     "freeze": "sensors repeat their last values for `seconds`",
     "restart": "robot off for `seconds`, its tick counter begins anew",
 }
+LARGEST = 1 << 20  # bytes of a script that are read
 SECTIONS = ("link", "noise", "start", "hand", "fault")
 SENSORS = ("angle", "speed", "gyro", "acceleration", "quaternion")
 
@@ -122,10 +124,12 @@ class Script:
 def read(path: Path) -> Script:
     """The script in a file, checked whole."""
     try:
-        raw = tomllib.loads(path.read_text())
+        raw = tomllib.loads(durable.read_bounded(path, LARGEST).decode())
     except FileNotFoundError:
         raise UserError(f"fault script {path}: there is no such file") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except RecursionError:
+        raise UserError(f"fault script {path} cannot be read: nested too deeply") from None
+    except (OSError, ValueError) as error:  # not TOML, not text, too long, no file
         raise UserError(f"fault script {path} cannot be read: {error}") from None
     return parse(raw, str(path))
 

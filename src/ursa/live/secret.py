@@ -16,6 +16,11 @@ NAME = "learner.key"
 DIGITS = 64  # of sixteen: 256 bits
 
 
+def place(folder: Path, said: str) -> Path:
+    """Where the key of a run lies: where the settings say, or in its folder."""
+    return Path(said) if said else folder / NAME
+
+
 def make(path: Path) -> bytes:
     """The key in a file, which is made if it is not there."""
     if not path.exists():

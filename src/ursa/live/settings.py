@@ -4,7 +4,6 @@ Unlike the config it may change from one start to the next (another cable, narro
 that is wrong with it is said at once, before anything is sent to a robot.
 """
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -13,14 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from ursa import durable
-from ursa.errors import UserError, unknown
+from ursa.errors import UserError, brief, listed, unknown
 from ursa.live import link as linking
+from ursa.live.channel import tcp
 from ursa.live.limits import Limits, limits_of
 from ursa.live.record import Layout
 from ursa.robot import registry as robots
 from ursa.types import Sizes
 
 NAME = "live.json"
+LARGEST = 1 << 20  # bytes of it that are read
+HUGE = 2**53  # no whole number here is larger, and a float holds it
 ROLES = ("gate", "recorder", "learner", "actor")  # in the order they are started
 ACKNOWLEDGE = ("operator", "emulator")
 
@@ -73,6 +75,8 @@ class Live:
     acknowledge: str = "operator"  # who unlatches faults; "emulator": nobody need, loopback only
     limits: Mapping[str, Any] = field(default_factory=dict)  # narrower ones for the gate
     # learning
+    learner: str = ""  # tcp://HOST:PORT of one on another machine; "": it is on this one
+    key: str = ""  # file with the key that both machines have; "": learner.key in the run's folder
     rows: int = _number(0, 0, 10**9, "rows")  # the run ends with so many; 0: when told to
     ratio_least: float = _number(1 / 64, 0.0, 64.0, "updates per row")  # below it we say so
     ratio_most: float = _number(1.0, 1e-4, 64.0, "updates per row")  # above it the learner waits
@@ -126,6 +130,8 @@ def check(live: Live) -> Live:
     robot = tried(lambda: linking.address(live.link))
     if live.pose:
         tried(lambda: linking.address(live.pose))
+    if live.learner:
+        tried(lambda: tcp(live.learner))
     kind, _, path = live.clock.partition(":")
     if live.clock != "wall" and not (kind == "shared" and path):
         wrong.append(f'clock = "{live.clock}": want wall, or shared:PATH as an emulator keeps it')
@@ -165,18 +171,18 @@ def read(folder: Path) -> Live:
     """The settings in a run's folder, checked."""
     path = folder / NAME
     try:
-        raw = json.loads(path.read_bytes())
+        raw = durable.from_json(durable.read_bounded(path, LARGEST))
     except FileNotFoundError:
         raise UserError(
             f"{folder} holds no run on a robot: there is no {NAME}; start one with "
             "ursa robot train --out FOLDER"
         ) from None
-    except (ValueError, RecursionError, OSError) as error:
+    except (ValueError, OSError) as error:
         raise UserError(f"{path} cannot be read: {error}; remove it and start again") from error
     wrong: list[str] = []
     live = _made(Live, raw, "", wrong)
     if live is None or wrong:
-        raise UserError(f"{path} cannot be used:\n  " + "\n  ".join(wrong))
+        raise UserError(f"{path} cannot be used:\n  " + listed(wrong))
     return check(live)
 
 
@@ -187,7 +193,7 @@ _KINDS = {str: "a word", int: "a whole number", float: "a number", Mapping: "nam
 def _made(kind: type, raw: Any, path: str, wrong: list[str]) -> Any:
     """A section from plain values; what is unknown or of another kind is listed in `wrong`."""
     if not isinstance(raw, dict):
-        wrong.append(f"{path or 'the file'}: {raw!r}, want settings by name")
+        wrong.append(f"{path or 'the file'}: {brief(raw)}, want settings by name")
         return None
     names = {each.name: each for each in fields(kind)}
     values: dict[str, Any] = {}
@@ -201,8 +207,10 @@ def _made(kind: type, raw: Any, path: str, wrong: list[str]) -> Any:
             continue
         wanted = Mapping if name == "limits" else names[name].type
         accepted = (int, float) if wanted is float else dict if wanted is Mapping else wanted
-        if not isinstance(value, accepted) or isinstance(value, bool):  # pyright: ignore
-            wrong.append(f"{path}{name} = {value!r}: want {_KINDS[wanted]}")  # pyright: ignore
+        if isinstance(value, int) and abs(value) > HUGE:
+            wrong.append(f"{path}{name} = {brief(value)}: want at most {HUGE}")
+        elif not isinstance(value, accepted) or isinstance(value, bool):  # pyright: ignore
+            wrong.append(f"{path}{name} = {brief(value)}: want {_KINDS[wanted]}")  # pyright: ignore
         else:
             values[name] = float(value) if wanted is float else value
     return None if wrong else kind(**values)

@@ -14,29 +14,32 @@ from tyro.conf import FlagCreatePairsOff, arg
 from ursa.claim import Claim
 from ursa.config import Config, alone
 from ursa.errors import UserError
-from ursa.live import keys, ready
+from ursa.live import keys, ready, secret
 from ursa.live import settings as living
 from ursa.live.dashboard import Dashboard
-from ursa.live.settings import Live
+from ursa.live.settings import Live, Modules
 from ursa.live.supervisor import DONE, LOCK, Supervisor
 from ursa.presets import PRESETS, preset
 from ursa.run import folder, preflight, settings, stop
 from ursa.run.command import Flags
 from ursa.types import Sizes
 
+CARRIER = "ursa.live.carrying"
 DESCRIPTION = """\
 Let a robot of metal (or its emulator) discover what it can do, while it learns.
 
   ursa robot emulate a1                                        in another terminal, then
   ursa robot train --link udp://127.0.0.1:8007 --out outputs/try
   ursa robot train --link udp://192.168.123.10:8007 --preset paper --steps 360000 --out outputs/a1
+  ursa robot train --link ... --learner tcp://127.0.0.1:8077 --key learner.key    learn elsewhere
   ursa robot train --resume outputs/a1               go on after a stop, a crash or a power cut
 
 SAFETY. Read docs/robot.md first, hang the robot up or lay it on its belly, keep its remote in your
-hand. Nothing moves before a policy is there; then it stands up slowly and starts. Stop it with
-s, space or Enter in this terminal, with the remote, or from elsewhere with `ursa robot stop
-FOLDER`: the motors go limp within 50 ms and stay so until you press a (acknowledge). Ctrl-C ends
-the run in order: it lies down, everything is put on disk, and you are told how to go on.
+hand. When all processes are there it stands up slowly and begins, at first with random targets
+inside the limits. Stop it with s, space or Enter in this terminal, with the remote, or from
+elsewhere with `ursa robot stop FOLDER`: the motors go limp within 50 ms and stay so until you press
+a (acknowledge). Ctrl-C ends the run in order: it lies down, everything is put on disk, and you are
+told how to go on.
 
 Five processes work on it: the gate (500 Hz; every limit, the only one that talks to the robot),
 the actor (20 Hz), the recorder (every row on disk before it counts), the learner, and this one,
@@ -60,6 +63,8 @@ class RobotFlags(Flags):
     homing: Annotated[str, arg(metavar="FOLDER")] = ""  # velocity agent that walks home
     ratio_least: float = Live.ratio_least  # updates per row: fewer is told
     ratio_most: float = Live.ratio_most  # more is never done, the learner waits for rows
+    learner: Annotated[str, arg(metavar="tcp://HOST:PORT")] = ""  # one on another machine
+    key: Annotated[str, arg(metavar="FILE")] = ""  # learner.key, as that machine made it
     publish: int = Live.publish  # updates between two policies for the robot
     checkpoint: float = Live.checkpoint  # s between two checkpoints
     room: float = Live.room  # GB of disk that must be free, beside three times the rows
@@ -73,6 +78,8 @@ def train(arguments: Sequence[str]) -> int:
     dashboard = Dashboard(quiet=flags.quiet)
     if flags.resume is None:
         folder.refuse_taken(out)
+    if live.learner:
+        secret.read(secret.place(out, live.key))
     ready.check(out, live, dashboard.say)
     with ExitStack() as stack:
         claim = Claim(out / LOCK, out)
@@ -146,15 +153,26 @@ def settled(flags: RobotFlags) -> tuple[Config, Path, Live]:
 def live_of(flags: RobotFlags, config: Config, sizes: Sizes) -> Live:
     """The settings beside a config; those that have no flag stay as an earlier start left them."""
     before = Live() if flags.resume is None else living.read(flags.resume)
+    shared = {name: getattr(flags, name) for name in _SHARED}
+    if flags.key:
+        shared["key"] = str(Path(flags.key).absolute())  # the next start may be from elsewhere
     return replace(
         before,
+        modules=modules_of(flags.learner, before.modules),
         robot=config.robot,
         limits={name: _whole(value) for name, value in flags.limits.items()},
         rows=config.train.steps,
         skill=skill_size(config, sizes),
         **vars(sizes),
-        **{name: getattr(flags, name) for name in _SHARED},
+        **shared,
     )
+
+
+def modules_of(learner: str, modules: Modules) -> Modules:
+    """Who plays the learner here: itself, or who carries rows to one on another machine."""
+    if modules.learner not in (Modules.learner, CARRIER):  # somebody brought one of their own
+        return modules
+    return replace(modules, learner=CARRIER if learner else Modules.learner)
 
 
 def skill_size(config: Config, sizes: Sizes) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ursa.errors import UserError
+from ursa.errors import UserError, brief
 
 
 def number(
@@ -40,9 +40,15 @@ def whole(name: str, value: Any, *, least: int, most: int | None = None) -> None
 
 def shown(value: Any) -> str:
     """A value as a message tells it: text in quotes, numbers bare."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return brief(value)  # however many digits somebody wrote
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 def _is_number(value: Any) -> bool:
-    real = isinstance(value, int | float | np.integer | np.floating)
-    return real and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number that no float holds
+        return False
