@@ -137,3 +137,15 @@ def test_after_a_long_silence_a_target_is_a_first_one():
     wrong = audit.hear(1.3, command())
     assert wrong is not None
     assert wrong.startswith("first target 0.100")
+
+
+def test_an_old_target_that_a_new_beginning_has_overtaken_is_the_links_doing():
+    audit = begun()
+    fallen = replace(said(3), angle=moved(0.3))
+    audit.tell(1.02, fallen)
+    assert audit.hear(1.022, command(moved(0.3))) is None  # after a gap: where the robot is
+    assert audit.hear(1.0225, command(moved(0.02)), overtaken=True) is None
+    assert audit.hear(1.024, command(moved(0.31))) is None  # goes on from the new target
+    assert (audit.counts["overtaken"], audit.counts["violations"]) == (1, 0)
+    assert "moved" in str(audit.hear(1.0245, command(moved(0.02))))  # the same, not overtaken
+    assert "not finite" in str(audit.hear(1.025, command(moved(np.nan)), overtaken=True))

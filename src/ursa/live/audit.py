@@ -38,9 +38,17 @@ class Audit:
         """The robot has said this."""
         self._told.append((now, state))
 
-    def hear(self, now: float, command: Command) -> str | None:
-        """The robot was told this; which rule it breaks, or None."""
+    def hear(self, now: float, command: Command, overtaken: bool = False) -> str | None:
+        """The robot was told this; which rule it breaks, or None.
+
+        `overtaken`: a later command came first. Then it is no step from the last target, and no
+        target to go on from.
+        """
         self.counts["commands"] += 1
+        if overtaken:
+            self.counts["overtaken"] += 1
+            wrong = None if is_limp(command) else self._unfit(command)
+            return self._told_of(now, wrong)
         limp = is_limp(command) or not command.servo
         stopped = self._limp is not None and now - self._limp > self.spread + self.slack
         silent = self._last is not None and now - self._last[0] > self._oldest()
@@ -52,6 +60,9 @@ class Audit:
             self._limp = now if self._limp is None else self._limp
         else:
             self._last, self._limp = (now, command.angle), None
+        return self._told_of(now, wrong)
+
+    def _told_of(self, now: float, wrong: str | None) -> str | None:
         if wrong:
             self.counts["violations"] += 1
             if len(self.said) < KEPT:
@@ -62,16 +73,21 @@ class Audit:
         """Commands stopped for longer than a gate may overlook: the next target is a first one."""
         self._last = self._range = self._limp = None
 
-    def _violation(self, now: float, command: Command) -> str | None:
-        limits, angle = self.limits, command.angle
-        if not all(np.isfinite(it).all() for it in (angle, command.kp, command.kd)):
+    def _unfit(self, command: Command) -> str | None:
+        """What no command may be, whatever was told before."""
+        limits = self.limits
+        if not all(np.isfinite(it).all() for it in (command.angle, command.kp, command.kd)):
             return "not finite"
         if np.abs(command.torque).max() > 0 or np.abs(command.speed).max() > 0:
             return "torque or speed fed forward"
         if (command.kp > limits.kp).any() or (command.kd > limits.kd).any():
             return "gains above the robot's"
-        if (command.kd <= 0).any():
-            return "no damping"
+        return "no damping" if (command.kd <= 0).any() else None
+
+    def _violation(self, now: float, command: Command) -> str | None:
+        if wrong := self._unfit(command):
+            return wrong
+        limits, angle = self.limits, command.angle
         lower, upper = self._range or (limits.lower, limits.upper)
         outside = bool(((angle < lower - ROUNDING) | (angle > upper + ROUNDING)).any())
         before, target = self._last or (now, angle)

@@ -55,7 +55,7 @@ class Emulator:
         # Datagrams under way, by the instant of their arrival and then by number.
         self._arriving: list[tuple[float, int, bytes]] = []
         self._leaving: list[tuple[float, int, bytes]] = []
-        self._number = itertools.count()
+        self._number, self._newest = itertools.count(), -1
         self._coming: Iterator[Happening] = happenings(self.script, seed)
         self._next = next(self._coming, None)
         self._until: dict[str, tuple[float, Happening]] = {}  # what is under way, and how long
@@ -81,7 +81,8 @@ class Emulator:
             # A packet that is there when the tick begins is obeyed in it.
             if arrival <= min(to, tick) + EXACT:
                 self.now = max(self.now, arrival)
-                self._answer(heapq.heappop(self._arriving)[2])
+                _, number, data = heapq.heappop(self._arriving)
+                self._answer(number, data)
             elif tick <= to + EXACT:
                 self.now = max(self.now, tick)
                 self._tick()
@@ -104,7 +105,7 @@ class Emulator:
 
     # ---- the robot ----------------------------------------------------------------------------
 
-    def _answer(self, data: bytes) -> None:
+    def _answer(self, number: int, data: bytes) -> None:
         """A datagram arrived; a good one is obeyed from the next tick on, and answered."""
         if self._on("pull") or self._on("restart") or self.rig.battery <= 0:
             self.counts["unheard"] += 1
@@ -114,7 +115,9 @@ class Emulator:
             self.counts[f"bad {command.reason}"] += 1
             return
         self._heard, self._command = self.now, command
-        self.audit.hear(self.now, command)
+        # One that was overtaken on the way says nothing about how the gate moves its targets.
+        self.audit.hear(self.now, command, overtaken=number < self._newest)
+        self._newest = max(self._newest, number)
         state, data = self._said()
         if state is not None:
             self.audit.tell(self.now, state)
