@@ -10,12 +10,19 @@ from ursa.evaluate import coverage, figures
 from ursa.evaluate.definitions import STEPS
 from ursa.evaluate.rollout import Rollouts, aimless, rollout
 from ursa.evaluate.skills import chosen
+from ursa.run import pretrained as shipped
 from ursa.run.agent import Agent
 
 Array = np.ndarray
 
 
-def look(folder: Path, /, skills: int = 64, seed: int | None = None) -> int:
+def look(
+    folder: Path | None = None,
+    /,
+    skills: int = 64,
+    seed: int | None = None,
+    pretrained: str | None = None,
+) -> int:
     """See what a run has learnt: its skills in a picture, and a table against random actions.
 
     Robots start standing and hold one skill each for 250 steps (12.5 s); as many others do
@@ -25,15 +32,18 @@ def look(folder: Path, /, skills: int = 64, seed: int | None = None) -> int:
         folder: Where the run was written, or a folder with a published agent.
         skills: How many skills to try, as far from each other as can be.
         seed: Which agent, where several were trained; unset is the first.
+        pretrained: An agent that comes with ursa, in place of a folder; pictures go to
+            outputs/NAME.
     """
-    agent = Agent.load(folder, seed)
+    source = shipped.source(folder, pretrained)
+    agent = Agent.load(source.agent, seed)
     z = chosen(agent, skills)
     place = agent.arena(len(z))
     print(f"trying {len(z)} rollouts of {STEPS} steps, and as many at random ...", file=sys.stderr)
     feature = agent.feature if agent.repertoire is not None else None
     mine, chance = rollout(place, agent.policy, z, feature=feature), aimless(place)
     print(table(agent, mine, chance))
-    for picture in pictures(agent, folder, z, mine, chance):
+    for picture in pictures(agent, source.out, z, mine, chance):
         print(f"-> {picture}")
     return 0
 
@@ -64,6 +74,7 @@ def pictures(
 ) -> list[Path]:
     """Draw what can be drawn; the paths written."""
     written = []
+    folder.mkdir(parents=True, exist_ok=True)
     config, place = agent.config, agent.arena()
     spec = place.body.spec
     title = f"{config.method} on {config.robot}, {agent.steps:,} steps, seed {agent.seed}"
@@ -71,7 +82,8 @@ def pictures(
         known = agent.skills
         rest = np.repeat(place.start().observation, len(known), axis=0)
         path = folder / "repertoire.png"
-        value = agent.value(rest, known)
+        promised = agent.promised
+        value = agent.value(rest, known) if promised is None else promised
         figures.repertoire(path, known, value, z, mine.feature, title)
         written.append(path)
     if spec.legs:

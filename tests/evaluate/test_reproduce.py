@@ -138,6 +138,36 @@ def test_everything_comes_from_results_alone(results, tmp_path, capsys):
     assert "train" not in capsys.readouterr().out
 
 
+def test_of_everything_what_is_there_is_drawn_and_the_claims_say_what_is_not(
+    results, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)  # where "results" is what nobody has to name
+    for seed in range(1, 5):
+        (results / "velocity-ursa" / f"seed_{seed}.json").unlink()
+    Path("README.md").write_text("# Title\n<!-- claims -->\nold\n<!-- /claims -->\nrest\n")
+    assert reproduce("all", from_results=True, out=tmp_path / "out") == 1
+    said = capsys.readouterr().out
+    assert f"{Path('results') / 'velocity-ursa'}: seed_1, seed_2, seed_3, seed_4" in said
+    assert sorted(it.name for it in (tmp_path / "out").iterdir() if it.is_dir()) == ["rq1", "rq2"]
+    readme = Path("README.md").read_text()
+    assert "\nold\n" not in readme
+    assert readme.endswith("<!-- /claims -->\nrest\n")
+    line = next(it for it in readme.splitlines() if "skills with a safe rollout" in it)
+    assert "(n = 5)" in line
+    line = next(it for it in readme.splitlines() if "over that at 5 ms" in it)
+    assert "| not run |" in line
+    assert 'id="claims"' in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_two_seeds_of_the_velocity_run_are_enough_and_are_all_that_is_drawn(results, tmp_path):
+    for seed in (0, 2, 3):
+        (results / "velocity-ursa" / f"seed_{seed}.json").unlink()
+    words = {"from_results": True, "results": results, "out": tmp_path / "out"}
+    assert reproduce("rq3", **words) == 0
+    tables = json.loads((tmp_path / "out" / "rq3" / "tables.json").read_text())
+    assert "URSA (n = 2)" in tables["overview"]["rows"]["power, W"]
+
+
 def test_missing_results_are_named_with_the_commands_that_make_them(results, tmp_path):
     (results / "forward-dominic" / "seed_3.json").unlink()
     with pytest.raises(UserError) as stop:

@@ -78,16 +78,16 @@ def report(
     return INCOMPLETE if wrong else 0
 
 
-def written(made: Sequence[Comparison], place: Path) -> None:
-    """The page of these comparisons, whole or not at all."""
-    document = composed(made).encode()
+def written(made: Sequence[Comparison], place: Path, first: Sequence[str] = ()) -> None:
+    """The page of these comparisons, whole or not at all; `first` are parts that lead it."""
+    document = composed(made, first).encode()
     with durable.room_for(place.name, place.parent, len(document)):
         part = place.with_name(f"tmp.{place.name}")
         durable.write(part, document)
         durable.rename(part, place)
 
 
-def composed(made: Sequence[Comparison]) -> str:
+def composed(made: Sequence[Comparison], first_parts: Sequence[str] = ()) -> str:
     """The document."""
     groups = [group for each in made for group in each.groups]
     first = groups[0].seeds[0].source
@@ -101,6 +101,7 @@ def composed(made: Sequence[Comparison]) -> str:
         "simulation.</p>",
         _contents(made),
         page.complaints([it for each in made for it in each.complaints]),
+        *first_parts,
         _sources(groups),
         *(part for each in made for part in _chapter(each)),
         '<h2 id="definitions">Definitions</h2>',

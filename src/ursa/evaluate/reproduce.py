@@ -16,13 +16,17 @@ from tyro.conf import Positional
 
 from ursa import durable, journal
 from ursa.errors import UserError
-from ursa.evaluate.compare import INCOMPLETE, Comparison, compared, told
+from ursa.evaluate import claims_table
+from ursa.evaluate.claims import filled
+from ursa.evaluate.compare import INCOMPLETE, Comparison, compared
+from ursa.evaluate.compare import told as said
 from ursa.evaluate.definitions import ROLLOUTS
 from ursa.evaluate.draw.gallery import FIGURES, refuse_unknown
 from ursa.evaluate.group import gather
 from ursa.evaluate.report import written
 
 SEEDS = 5
+README = Path("README.md")
 QUESTIONS = {
     "rq1": "does URSA discover diverse, high-performing locomotion by itself?",
     "rq2": "can its skills be reused after damage?",
@@ -40,6 +44,7 @@ class Run:
     words: tuple[str, ...]  # of `ursa train`, beside preset, seeds and place
     training: int  # minutes, preset paper, five seeds, one H200: an estimate
     measuring: int  # minutes, five seeds, two cores: an estimate
+    least: int = SEEDS  # seeds with which results are enough to be drawn
 
 
 RUNS = (
@@ -53,6 +58,7 @@ RUNS = (
         ("--method", "ursa", "--skill.feature", "identity"),
         25,
         40,
+        least=2,
     ),
 )
 
@@ -89,6 +95,11 @@ class Setting:
         """The results a run should have left."""
         return [self.results / run.name / f"seed_{seed}.json" for seed in range(self.seeds)]
 
+    def there(self, run: Run) -> list[Path]:
+        """Those that it left; none if they are too few to be drawn."""
+        found = [file for file in self.files(run) if file.exists()]
+        return found if len(found) >= min(run.least, self.seeds) else []
+
     def trained(self, run: Run) -> bool:
         """Its journal has reached the last step."""
         place = self.runs / run.name
@@ -118,7 +129,8 @@ def reproduce(
 
     Trains and measures what is missing (hours on one GPU; the plan is shown first), then draws.
     With --from-results nothing is trained: tables and figures come from the raw numbers of every
-    seed, in minutes and without a GPU.
+    seed, in minutes and without a GPU. Of "all" also the table of claims is made, in claims.md and
+    between its marks in README.md; what nobody has run says so there.
 
       ursa reproduce rq2 --from-results
       ursa reproduce all --plan
@@ -140,8 +152,12 @@ def reproduce(
     asked = _asked(question, figure)
     setting = placed(Setting(preset=preset, seeds=seeds, quick=quick), runs, results)
     needed = [run for run in RUNS if set(run.questions) & set(asked)]
+    told = filled(setting.results) if question == "all" and from_results and not figure else []
     if from_results:
-        _refuse_missing(setting, needed)
+        readme = README if setting.results == Setting.results else None
+        for path in claims_table.write(told, out, readme) if told else ():
+            print(f"-> {path}")
+        asked = _drawable(setting, asked, whole=bool(told))
     else:
         steps = missing(setting, needed)
         print(planned(setting, needed, steps), flush=True)
@@ -151,13 +167,14 @@ def reproduce(
             _carry_out(words)
     made = [drawn(setting, one, out, figure) for one in asked]
     for each in made:
-        print(f"\n{told(each)}")
+        print(f"\n{said(each)}")
     fewest = min(len(it.skills.ret) for each in made for one in each.groups for it in one.seeds)
     if setting.paper and fewest < ROLLOUTS:
         print(f"\n{fewest} rollouts where the paper has {ROLLOUTS}: an impression, not a result")
-    written(_whole(made), out / "report.html")
+    written(_whole(made), out / "report.html", claims_table.html(told) if told else ())
     print(f"\n-> {out}: {', '.join(asked)}, report.html")
-    return INCOMPLETE if any(each.complaints for each in made) else 0
+    lacking = told and asked != tuple(QUESTIONS)
+    return INCOMPLETE if lacking or any(each.complaints for each in made) else 0
 
 
 def missing(setting: Setting, needed: Sequence[Run]) -> list[list[str]]:
@@ -200,7 +217,7 @@ def planned(setting: Setting, needed: Sequence[Run], steps: Sequence[Sequence[st
 def drawn(setting: Setting, question: str, out: Path, names: Sequence[str]) -> Comparison:
     """Tables and figures of one question, in a folder of its name."""
     runs = [run for run in RUNS if question in run.questions]
-    groups = gather([file for run in runs for file in setting.files(run)])
+    groups = gather([file for run in runs for file in setting.there(run)])
     mine = [name for name, plan in FIGURES.items() if plan.question == question]
     return compared(groups, out / question, [name for name in mine if not names or name in names])
 
@@ -233,18 +250,31 @@ def _whole(made: Sequence[Comparison]) -> list[Comparison]:
     return list(kept.values())
 
 
-def _refuse_missing(setting: Setting, needed: Sequence[Run]) -> None:
+def _drawable(setting: Setting, asked: Sequence[str], *, whole: bool) -> tuple[str, ...]:
+    """The questions whose results are there; `whole` goes on with those, otherwise all must be."""
+    needed = [run for run in RUNS if set(run.questions) & set(asked)]
+    lacking = [run for run in needed if not setting.there(run)]
+    if not lacking:
+        return tuple(asked)
+    ready = [it for it in asked if not any(it in run.questions for run in lacking)]
+    missed = f"results are missing; these commands make them:\n  {_makers(setting, lacking)}"
+    if not whole or not ready:
+        raise UserError(missed)
+    print(f"\n{missed}\n")
+    return tuple(ready)
+
+
+def _makers(setting: Setting, lacking: Sequence[Run]) -> str:
+    """What is missing, and how it is made."""
     lines = []
-    for run in needed:
-        lacking = [file.stem for file in setting.files(run) if not file.exists()]
-        if lacking:
-            commands = [setting.measure(run)]
-            if not setting.trained(run):
-                commands.insert(0, setting.train(run))
-            said = " && ".join(shlex.join(["ursa", *words]) for words in commands)
-            lines += [f"{setting.results / run.name}: {', '.join(lacking)}", f"  $ {said}"]
-    if lines:
-        raise UserError("results are missing; these commands make them:\n  " + "\n  ".join(lines))
+    for run in lacking:
+        names = [file.stem for file in setting.files(run) if not file.exists()]
+        commands = [setting.measure(run)]
+        if not setting.trained(run):
+            commands.insert(0, setting.train(run))
+        typed = " && ".join(shlex.join(["ursa", *words]) for words in commands)
+        lines += [f"{setting.results / run.name}: {', '.join(names)}", f"  $ {typed}"]
+    return "\n  ".join(lines)
 
 
 def _carry_out(words: Sequence[str]) -> None:

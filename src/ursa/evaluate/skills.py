@@ -4,6 +4,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
+from ursa.errors import UserError
 from ursa.evaluate.definitions import FEW, REST
 from ursa.run.agent import Agent
 
@@ -46,9 +47,27 @@ def led(rows: Float[Array, "m D"], first: Float[Array, "n D"]) -> Float[Array, "
 
 
 def promised(agent: Agent, z: Float[Array, "m D"]) -> Float[Array, " m"]:
-    """(1 - gamma) V(s0, z), reward per step, averaged over first latents: each waking is a draw."""
+    """(1 - gamma) V(s0, z), reward per step, averaged over first latents: each waking is a draw.
+
+    A shipped agent knows it of the skills of its repertoire, and of no others.
+    """
+    if agent.promised is not None:
+        return _kept(agent.skills, agent.promised, z)
     place = agent.arena()
     rest = np.repeat(place.start().observation, REST * len(z), axis=0)
     place.close()
     values = agent.value(rest, np.repeat(z, REST, axis=0))
     return values.reshape(len(z), REST).mean(axis=1, dtype=float)
+
+
+def _kept(
+    skills: Float[Array, "n D"], promised: Float[Array, " n"], z: Float[Array, "m D"]
+) -> Float[Array, " m"]:
+    known = {row.tobytes(): value for row, value in zip(skills, promised, strict=True)}
+    asked = [row.tobytes() for row in np.asarray(z, skills.dtype)]
+    if strange := sum(row not in known for row in asked):
+        raise UserError(
+            f"{strange} of {len(z)} skills are not in the repertoire, and a shipped agent has no "
+            "critics to value them; try fewer skills, or an agent of your own"
+        )
+    return np.array([known[row] for row in asked], float)

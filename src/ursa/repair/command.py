@@ -14,13 +14,14 @@ from ursa.repair import adaptation, picture
 from ursa.repair.adaptation import Adaptation, Again
 from ursa.repair.play import NEVER
 from ursa.repair.prior import candidates
+from ursa.run import pretrained as shipped
 from ursa.run.agent import Agent
 from ursa.run.compiled import keep_programs
 from ursa.run.folder import write_whole
 
 
 def adapt(
-    folder: Path,
+    folder: Path | None = None,
     /,
     *,
     damage: str,
@@ -31,6 +32,7 @@ def adapt(
     seed: int | None = None,
     unfinished: bool = False,
     out: Path | None = None,
+    pretrained: str | None = None,
 ) -> int:
     """Break a robot, and let it find, in a few trials, a skill that still works.
 
@@ -55,13 +57,16 @@ def adapt(
         unfinished: Take an agent whose training has not come to its end.
         out: Folder to write into; unset is adapt/DAMAGE in the run's (adapt/DAMAGE-BODY for
             another physics). Earlier results there go.
+        pretrained: An agent that comes with ursa, in place of a folder; what is written goes to
+            outputs/NAME.
     """
     keep_programs()
-    agent = Agent.load(folder, seed)
+    source = shipped.source(folder, pretrained)
+    agent = Agent.load(source.agent, seed)
     if not unfinished:
-        refuse_unfinished(folder, agent)
+        refuse_unfinished(source.agent, agent)
     where = damage if body in (None, agent.config.engine) else f"{damage}-{body}"
-    out = out or folder / "adapt" / re.sub(r"[^\w.+-]", "_", where)
+    out = out or source.out / "adapt" / re.sub(r"[^\w.+-]", "_", where)
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file: give another --out")
     most = min(trials, len(candidates(agent)))  # no skill is tried twice

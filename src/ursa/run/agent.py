@@ -16,7 +16,7 @@ from ursa.behavior import critic
 from ursa.config import Config
 from ursa.env.arena import Arena, arena_of
 from ursa.errors import UserError, unknown
-from ursa.run import folder, publish, settings
+from ursa.run import folder, pretrained, publish, settings
 from ursa.run.plan import Plan, plan
 from ursa.skill.feature import Feature, phi
 from ursa.skill.repertoire import Repertoire
@@ -32,7 +32,8 @@ class Parts:
     plan: Plan
     steps: int  # control steps it had lived
     policy: Policy
-    critics: Any
+    critics: Any | None  # a shipped agent has none
+    promised: Float[Array, " n"] | None  # what they said of each skill of the repertoire, at rest
     repertoire: Repertoire | None
     feature: Feature | None
 
@@ -46,11 +47,17 @@ class Agent:
 
     @classmethod
     def load(cls, run: str | Path, seed: int | None = None) -> "Agent":
-        """The agent of a run's folder; `seed` chooses one of several, default the first."""
-        place = Path(run)
+        """The agent of a run's folder, or a shipped one by its name.
+
+        `seed` chooses one of several, default the first.
+        """
+        place = pretrained.opened(run)
         place = place / "agent" if (place / "agent").is_dir() else place
         if not (place / folder.CONFIG).exists():
-            raise UserError(f"{run} holds no agent; give the folder of a run, once it has saved")
+            others = "".join(f", or {name}" for name in pretrained.names())
+            raise UserError(
+                f"{run} holds no agent; give the folder of a run, once it has saved{others}"
+            )
         config = settings.read(place / folder.CONFIG, whole=False)
         seeds = sorted(
             int(found.name.removeprefix("seed_"))
@@ -76,6 +83,11 @@ class Agent:
     def policy(self) -> Policy:
         """The networks that act, as one value."""
         return self._parts.policy
+
+    @property
+    def promised(self) -> Float[Array, " n"] | None:
+        """(1 - gamma) V at rest of each of `skills`, kept by an agent that lacks critics."""
+        return self._parts.promised
 
     @property
     def repertoire(self) -> Repertoire | None:
@@ -131,9 +143,17 @@ class Agent:
 
     def value(self, observation: ArrayLike, skill: ArrayLike) -> Float[Array, "*n"]:
         """(1 - gamma) V: the reward per step it expects from here on, just after waking up."""
+        if self._parts.critics is None:
+            raise UserError("a shipped agent has no critics: .promised has what they said")
         rows, z, single = self._checked(observation, skill)
         found = np.asarray(_value(self._parts.plan, self.policy, self._parts.critics, rows, z))
         return found.reshape(()) if single else found
+
+    def acting(self) -> dict[str, Any]:
+        """The parts that acting and telling skills take, as `publish.write` takes them."""
+        own = self.policy
+        tree = {"encoder": own.encoder, "rssm": own.rssm, "actor": own.actor}
+        return tree | ({} if self._parts.feature is None else {"feature": self._parts.feature})
 
     def reset(self) -> None:
         """Forget the past: the next observation is the first."""
@@ -174,18 +194,24 @@ def _value(plan: Plan, policy: Policy, critics: Any, rows: Any, z: Any) -> Any:
 
 
 def _opened(config: Config, place: Path) -> Parts:
-    """Read what `publish` wrote."""
+    """Read what `publish` wrote, or `ship`."""
     robots = arena_of(config, 1)
     made = plan(config, robots)
     robots.close()
     like = publish.parts(begin(made.settings, 0), made.law.begin(0))
     file, known = place / "agent.safetensors", place / "repertoire.npz"
+    repertoire = Repertoire.load(known) if known.exists() else None
+    if repertoire is not None and publish.shipped(file):
+        del like["critics"]
+        like[publish.PROMISED] = jnp.zeros(int(repertoire.filled), jnp.float32)
     tree = publish.read(file, like)
+    promised = tree.get(publish.PROMISED)
     return Parts(
         plan=made,
         steps=publish.steps(file),
         policy=Policy(tree["encoder"], tree["rssm"], tree["actor"]),
-        critics=tree["critics"],
-        repertoire=Repertoire.load(known) if known.exists() else None,
+        critics=tree.get("critics"),
+        promised=None if promised is None else np.asarray(promised),
+        repertoire=repertoire,
         feature=tree.get("feature"),
     )

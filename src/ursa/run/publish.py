@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from ursa.run.folder import write_whole
 from ursa.run.trainer import Trainer
 
 FORMAT = {"name": "ursa-agent", "version": "2"}
+KINDS = {"BOOL", "F16", "F32", "F64"} | {f"{sign}{n}" for sign in "IU" for n in (8, 16, 32, 64)}
+PROMISED = "promised"  # in place of critics, where an agent is shipped
 log = logging.getLogger(__name__)
 
 
@@ -73,20 +76,21 @@ def write(path: Path, tree: Any, steps: int, *, half: bool) -> None:
 def read(path: Path, like: Any) -> Any:
     """The tree again; format, names and shapes must agree, and every number must be finite."""
     refuse_other_format(path)
-    arrays = safetensors.numpy.load(path.read_bytes())
 
-    def leaf(at: Any, wanted: Any) -> Any:
+    def leaf(file: Any, there: set[str], at: Any, wanted: Any) -> Any:
         name = jax.tree_util.keystr(at)
-        if name not in arrays:
+        if name not in there:
             raise UserError(f"{path} lacks {name}; it was made by another version or config")
-        found = arrays[name]
+        shape, kind = tuple(file.get_slice(name).get_shape()), file.get_slice(name).get_dtype()
+        if shape != wanted.shape or kind not in KINDS:  # before a byte of it is read
+            raise UserError(f"{path}: {name} has shape {shape} of {kind}, want {wanted.shape}")
+        found = file.get_tensor(name)
         if found.dtype == np.uint16 and wanted.dtype == jnp.float32:
             found = (found.astype(np.uint32) << 16).view(np.float32)
-        if found.shape != wanted.shape:
-            raise UserError(f"{path}: {name} has shape {found.shape}, want {wanted.shape}")
         return jnp.asarray(found, wanted.dtype)
 
-    tree = jax.tree_util.tree_map_with_path(leaf, like)
+    with safetensors.safe_open(path, "np") as file:
+        tree = jax.tree_util.tree_map_with_path(partial(leaf, file, set(file.keys())), like)
     if bad := unsound(jax.device_get(tree)):
         raise UserError(f"{path} holds numbers that are not finite: {bad}; use another copy")
     return tree
@@ -103,6 +107,21 @@ def refuse_other_format(path: Path) -> None:
         )
 
 
+def shipped(path: Path) -> bool:
+    """Whether the file holds what critics promised in place of critics."""
+    refuse_other_format(path)
+    with safetensors.safe_open(path, "np") as file:
+        return f"[{PROMISED!r}]" in set(file.keys())
+
+
+def halved(path: Path) -> bool:
+    """Whether its numbers were cut to 16 bits when it was written."""
+    refuse_other_format(path)
+    with safetensors.safe_open(path, "np") as file:
+        names = set(file.keys())
+        return all(file.get_slice(name).get_dtype() != "F32" for name in names)
+
+
 def steps(path: Path) -> int:
     """After how many control steps of its seed an agent was written; 0 if it does not say."""
     said = _told(path).get("steps", "0")
@@ -112,11 +131,12 @@ def steps(path: Path) -> int:
 def _told(path: Path) -> dict[str, str]:
     """What an agent's file says of itself; one that is missing or torn is an error."""
     try:
+        durable.ordinary(path)  # a pipe would never open
         with safetensors.safe_open(path, "np") as file:
             return file.metadata() or {}
     except FileNotFoundError:
         raise UserError(f"{path} is missing; give the folder of a run that has saved") from None
-    except (safetensors.SafetensorError, OSError) as error:
+    except (safetensors.SafetensorError, OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read: {error}; use another copy") from error
 
 

@@ -1,0 +1,133 @@
+"""A model card: what an agent is and what was measured of it, written from files alone."""
+
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+import ursa
+from ursa.evaluate import judged
+from ursa.evaluate.coverage import coverage
+from ursa.evaluate.results import Results
+from ursa.evaluate.statistics import bootstrap, finite, short
+from ursa.robot.registry import robot
+from ursa.run.agent import Agent
+from ursa.task.task import Task
+
+LIMITS = (
+    "Learnt and measured in simulation; it has not moved a real robot. Gains, limits and delays of "
+    "yours may differ: try it on the emulator first, with somebody at the stop button.",
+    "Flat floor, no pushes, no load; nothing is promised for other ground.",
+    "Skills are what it found by itself: some of them fall, see the share of safe rollouts.",
+    "It carries no critics: it acts and adapts, it cannot go on learning.",
+)
+
+
+def card(name: str, agent: Agent, mine: Results, seeds: Sequence[Results], exact: bool) -> str:
+    """The card of one agent among the seeds it was trained with."""
+    config, source = agent.config, mine.source
+    place = agent.arena()
+    judge = place.task
+    place.close()
+    known = agent.repertoire
+    count = 0 if known is None else int(known.filled)
+    others = ", ".join(str(it.source.seed) for it in seeds)
+    kind = config.skill.feature
+    rows = {
+        "robot": config.robot,
+        "method": config.method,
+        "task": config.task,
+        "reward r and cost c": f"{_formula(judge)}; safe where c is at most 0",
+        "choices in them": _choices(getattr(config, config.task, None)),
+        "features": f"{kind} of {', '.join(judge.posture_names)}",
+        "skills": f"{count} in the repertoire, {agent.skills.shape[1]} numbers each",
+        "control steps": f"{agent.steps:,} of {config.train.steps:,}",
+        "seeds": f"this is seed {agent.seed} of {others}",
+        "physics": f"{source.engine}, step {1e3 * source.tick:g} ms",
+        "numbers": "16 bits (bfloat16) each; "
+        + ("measured as shipped" if exact else "measured before they were cut to 16 bits"),
+        "made by": f"ursa {ursa.__version__}",
+        "licence": "Apache-2.0, like the code",
+    }
+    table = [f"| {key} | {value} |" for key, value in rows.items()]
+    return "\n".join(
+        [
+            f"# {name}",
+            "",
+            "| | |",
+            "|---|---|",
+            *table,
+            "",
+            "## Measured",
+            "",
+            f"{len(mine.skills.ret)} rollouts of 250 steps from standing, a skill held in each "
+            "(definitions: `ursa/evaluate/definitions.py`). All seeds: median [95 % bootstrap].",
+            "",
+            f"| | this seed | all {len(seeds)} |",
+            "|---|---|---|",
+            *(_line(key, measure, mine, seeds) for key, measure in _measures(mine).items()),
+            "",
+            "## Limits",
+            "",
+            *(f"- {it}" for it in LIMITS),
+            "",
+        ]
+    )
+
+
+def _measures(mine: Results) -> dict[str, Callable[[Results], float]]:
+    spec = robot(mine.source.robot)
+    found: dict[str, Callable[[Results], float]] = {
+        "return, median skill": lambda it: float(np.median(_returns(it))),
+        "return, best skill": lambda it: float(_returns(it).max()),
+        "forward speed of the fastest safe rollout, m/s": _fastest,
+        "safe rollouts, share": lambda it: float(judged.safe(it.skills).mean()),
+        "moving skills, share": lambda it: float(judged.moving(it.skills).mean()),
+        "unsafe steps, share": lambda it: float(it.skills.unsafe.mean()),
+        "power, W, median": lambda it: float(np.median(it.skills.power)),
+    }
+    if judged.knows(mine):
+        found["achieved skills, share"] = lambda it: float(judged.achieved(it).mean())
+        found["missed by, median, in thresholds"] = lambda it: float(
+            np.median(judged.miss(it)) / (it.delta or np.nan)
+        )
+    if spec.legs:
+        found["coverage of mean joint angles, safe rollouts"] = lambda it: coverage(
+            it.skills.joint_angle[judged.safe(it.skills)], spec
+        )
+    for k, damage in enumerate(mine.damages):
+        found[f"return after eight trials, {damage.scenario}"] = lambda it, k=k: float(
+            it.damages[k].again.mean()
+        )
+    return found
+
+
+def _line(
+    name: str, measure: Callable[[Results], float], mine: Results, seeds: Sequence[Results]
+) -> str:
+    own = float(finite(measure(mine), name))
+    every = bootstrap([measure(it) for it in seeds], name)
+    return f"| {name} | {short(own)} | {every.said()} |"
+
+
+def _formula(judge: Task) -> str:
+    """What the module of a task says that it rewards: how its second paragraph begins."""
+    told = inspect.getdoc(sys.modules[judge.reward.__module__]) or ""
+    paragraph = [*told.split("\n\n"), ""][1]
+    return " ".join(paragraph.split(".\n")[0].split()).replace("|", "\\|").rstrip(".")
+
+
+def _choices(section: Any) -> str:
+    return ", ".join(f"{k} {v}" for k, v in asdict(section).items()) if section else "none"
+
+
+def _returns(it: Results) -> np.ndarray:
+    return finite(it.skills.ret, f"returns of seed {it.source.seed}")
+
+
+def _fastest(it: Results) -> float:
+    safe = judged.safe(it.skills)
+    return float(it.skills.speed[safe].max()) if safe.any() else 0.0

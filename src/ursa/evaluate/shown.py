@@ -1,0 +1,123 @@
+"""Shown: the numbers of one seed that claims are made of, and how medians of runs are set against
+each other. None where a part was not measured.
+"""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from ursa.evaluate import coverage, definitions, judged, statistics
+from ursa.evaluate.coping import UNDAMAGED
+from ursa.evaluate.draw.coverage import covered
+from ursa.evaluate.results import Results
+from ursa.robot.damage import scenarios
+from ursa.robot.registry import robot
+
+Array = np.ndarray
+
+
+def fastest(it: Results) -> float:
+    safe = judged.safe(it.skills)
+    return float(it.skills.speed[safe].max()) if safe.any() else 0.0
+
+
+def missed(it: Results) -> float | None:
+    return None if not it.delta else float(np.median(judged.miss(it)) / it.delta)
+
+
+def achieved(it: Results) -> float | None:
+    return float(judged.achieved(it).mean()) if judged.knows(it) else None
+
+
+def coverage_by(protocol: str, which: str) -> Callable[[Results], float]:
+    return lambda it: covered(it, robot(it.source.robot), protocol, which)
+
+
+def rear(it: Results) -> float:
+    """Coverage of the planes that both hind legs span, safe rollouts."""
+    spec = robot(it.source.robot)
+    hind = {f"{leg.name}." for leg in spec.legs if leg.origin[0] < 0}
+    own = [any(name.startswith(leg) for leg in hind) for name in spec.joint_names]
+    planes = [own[one] and own[other] for one, other in coverage.planes(spec)]
+    found = coverage.filled(it.skills.joint_angle[judged.safe(it.skills)], spec)
+    return float(found[planes].mean())
+
+
+def after_damage(it: Results) -> Array | None:
+    """The mean return of fresh rollouts after each of the nine damages."""
+    return _again(it, scenarios("simulated"))
+
+
+def whole(it: Results) -> float | None:
+    """The same without damage."""
+    found = _again(it, (UNDAMAGED,))
+    return None if found is None else float(found[0])
+
+
+def wins(mine: Array, *others: Array) -> float:
+    return float((mine > np.max(others, axis=0)).sum())
+
+
+def area(mine: Array, *others: Array) -> float:
+    """Area under the CCDF, over that of the best of the others."""
+    best = max(statistics.ccdf_area(it, "damages") for it in others)
+    return statistics.ccdf_area(mine, "damages") / best if best else np.nan
+
+
+def ratio(mine: float, other: float) -> float:
+    return float(mine / other) if other else np.nan
+
+
+def span_of(column: int) -> Callable[[Results], float]:
+    def span(it: Results) -> float:
+        true = np.column_stack([it.skills.speed, it.skills.yaw_rate])
+        return float(definitions.span(true)[column])
+
+    return span
+
+
+def tracking_error(column: int) -> Callable[[Results], float | None]:
+    def error(it: Results) -> float | None:
+        if it.tracking is None or not it.tracking.reachable.any():
+            return None
+        off = np.abs(it.tracking.late - it.tracking.command[:, None])[it.tracking.reachable]
+        return float(np.median(off[..., column]))
+
+    return error
+
+
+def first_skill(it: Results) -> float:
+    """Median return of the rollouts of a baseline's first skill, which is in the first row."""
+    own = (it.skills.z == it.skills.z[:1]).all(axis=1)
+    return float(np.median(it.skills.ret[own]))
+
+
+def joint_speed(it: Results) -> float:
+    """The largest 99th percentile of joint speed of any rollout, over the no-load speed."""
+    limit = robot(it.source.robot).of_joints("speed").min()
+    return float(it.skills.joint_speed.max() / limit)
+
+
+def leaps(it: Results) -> float:
+    moving = judged.moving(it.skills)
+    return float(definitions.leaps(it.skills.airborne)[moving].mean()) if moving.any() else 0.0
+
+
+def power(it: Results) -> float | None:
+    moving = judged.moving(it.skills)
+    return float(np.median(it.skills.power[moving])) if moving.any() else None
+
+
+def median_return(it: Results) -> float:
+    return float(np.median(it.skills.ret))
+
+
+def legs(it: Results) -> Array | None:
+    """The same without each of the legs."""
+    return _again(it, robot(it.source.robot).leg_names)
+
+
+def _again(it: Results, names: Iterable[str]) -> Array | None:
+    found = {one.scenario: float(one.again.mean()) for one in it.damages}
+    wanted = list(names)
+    return np.array([found[name] for name in wanted]) if set(wanted) <= set(found) else None

@@ -1,0 +1,230 @@
+"""The claims table: numbers worked out by hand, and what is said where there are none."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from evaluate.made import SPEC, made, written
+from ursa.errors import UserError
+from ursa.evaluate import claims_table, evidence, results
+from ursa.evaluate.claims import CLAIMS, KINDS, Told, filled
+from ursa.evaluate.claims_table import END, START, inserted, markdown
+from ursa.evaluate.evidence import Recipe
+from ursa.robot.damage import scenarios
+
+ROWS = 16
+LOW, HIGH = SPEC.of_joints("low"), SPEC.of_joints("high")
+NINE = list(scenarios("simulated"))
+
+
+def seed_of(method, seed, *, task="forward", **skills):
+    """A seed whose rollouts are all safe, with these columns replaced."""
+    found = made(method, seed, task=task, rollouts=ROWS)
+    calm = {"unsafe": np.zeros(ROWS), "hand": np.zeros(ROWS, bool)}
+    return replace(found, skills=replace(found.skills, **(calm | skills)))
+
+
+def put(folder, *seeds):
+    """Results where `ursa reproduce` looks for them."""
+    for path in written(folder, list(seeds)):
+        place = folder / path.parent.name.removeprefix("a1-")
+        place.mkdir(exist_ok=True)
+        path.rename(place / path.name)
+        if not any(path.parent.iterdir()):
+            path.parent.rmdir()
+
+
+def one(folder, text) -> Told:
+    return next(it for it in filled(folder) if it.claim.text.startswith(text))
+
+
+def ramp(top):
+    return np.linspace(0, top, ROWS)
+
+
+def at(*shares):
+    """Mean joint angles: all joints at this share of their range, row by row in turn."""
+    return LOW + np.resize(shares, ROWS)[:, None] * (HIGH - LOW)
+
+
+def hurt(found, returns):
+    """Fresh returns after the nine damages, and whole."""
+    told = dict(zip(["undamaged", *NINE], returns, strict=True))
+    return replace(
+        found,
+        damages=tuple(
+            replace(it, again=np.full(5, float(told[it.scenario]))) for it in found.damages
+        ),
+    )
+
+
+def test_each_seed_counts_once_and_the_middle_one_is_told(tmp_path):
+    put(tmp_path, *(seed_of("ursa", k, speed=ramp(top)) for k, top in enumerate((0.2, 0.5, 0.4))))
+    told = one(tmp_path, "fastest safe skill")
+    # A median of three draws is 0.2 in 7 of 27 cases and 0.5 in as many: the interval is the range.
+    assert told.ours == "0.400 [0.200, 0.500] (n = 3)"
+    assert told.verdict == "yes"
+
+
+def test_a_fast_fall_is_no_skill(tmp_path):
+    unsafe = np.zeros(ROWS)
+    unsafe[-1] = 0.004  # one step of 250
+    put(tmp_path, seed_of("ursa", 0, speed=ramp(0.3), unsafe=unsafe))
+    told = one(tmp_path, "fastest safe skill")
+    assert told.found.middle == pytest.approx(0.3 * 14 / 15, abs=1e-6)
+    assert told.ours == "0.280 (n = 1)"
+    assert told.verdict == "no"
+    assert one(tmp_path, "skills with a safe rollout").found.middle == 15 / 16
+
+
+@pytest.mark.parametrize(
+    ("shares", "times", "met"), [((0.1, 0.3, 0.5, 0.7), 4, "yes"), ((0.1, 0.3, 0.5), 3, "no")]
+)
+def test_coverage_is_told_in_times_that_of_a_baseline(tmp_path, shares, times, met):
+    going = np.full(ROWS, 0.2)
+    put(tmp_path, *(seed_of("ursa", k, joint_angle=at(*shares), speed=going) for k in range(2)))
+    put(tmp_path, *(seed_of("dominic", k, joint_angle=at(0.5), speed=going) for k in range(2)))
+    for text in ("coverage over DOMiNiC's", "the same, moving skills only, DOMiNiC"):
+        told = one(tmp_path, text)
+        assert told.found.middle == pytest.approx(times)
+        assert (told.found.low, told.found.high) == (told.found.middle, told.found.middle)
+        assert told.verdict == met
+    assert one(tmp_path, "8 skills against DOMiNiC's 8").verdict == "yes"
+    assert one(tmp_path, "coverage over DayDreamer's").ours == "not run"
+
+
+def test_a_share_of_nothing_is_undefined_not_infinite(tmp_path):
+    put(tmp_path, seed_of("ursa", 0, speed=np.full(ROWS, 0.2)))
+    put(tmp_path, seed_of("dominic", 0, speed=np.zeros(ROWS)))
+    told = one(tmp_path, "the same, moving skills only, DOMiNiC")
+    assert told.ours.startswith("undefined: ")
+    assert told.verdict == "-"
+
+
+def test_damages_are_won_by_the_median_of_fresh_rollouts_and_ties_by_nobody(tmp_path):
+    ours = [9, 10, 10, 10, 10, 10, 5, 1, 1, 1]  # whole, then nine damages: five are won, one tied
+    put(tmp_path, hurt(seed_of("ursa", 0), ours))
+    put(tmp_path, hurt(seed_of("dominic", 0), [9, *[5] * 9]))
+    put(tmp_path, hurt(seed_of("daydreamer", 0), [10, *[4] * 9]))
+    ahead = one(tmp_path, "damages in which URSA + ITE is ahead")
+    assert (ahead.found.middle, ahead.verdict) == (5, "yes")
+    area = one(tmp_path, "area under the CCDF")
+    assert area.found.middle == pytest.approx((58 / 9) / 5)
+    whole = one(tmp_path, "undamaged return")
+    assert (whole.found.middle, whole.verdict) == (pytest.approx(0.9), "no")
+
+
+def test_velocities_span_what_was_done_and_miss_what_was_asked(tmp_path):
+    found = seed_of("ursa", 0, task="velocity", speed=ramp(1.0), yaw_rate=ramp(2.0))
+    tracked = found.tracking
+    late = tracked.command[:, None] + np.array([0.05, -0.3])
+    late = np.repeat(late, 3, axis=1)
+    put(tmp_path, replace(found, tracking=replace(tracked, late=late, whole=late)))
+    spans = [one(tmp_path, f"span in {it}").found.middle for it in ("forward", "yaw")]
+    np.testing.assert_allclose(spans, [0.9, 1.8], rtol=1e-5)  # the middle 90 % of an even ramp
+    near, far = one(tmp_path, "tracking error, m/s"), one(tmp_path, "tracking error, rad/s")
+    assert near.found.middle == pytest.approx(0.05, abs=1e-5)
+    assert far.found.middle == pytest.approx(0.3, abs=1e-5)
+    assert (near.verdict, far.verdict) == ("yes", "no")
+
+
+def test_the_first_skill_of_a_baseline_is_set_against_the_only_one_of_the_other(tmp_path):
+    dominic = made("dominic", 0, rollouts=ROWS)
+    first = dominic.skills.z[:, 0] == 1
+    put(tmp_path, seed_of("dominic", 0, ret=np.where(first, 45.0, 7.0)))
+    alone = seed_of("daydreamer", 0, ret=np.full(ROWS, 50.0), z=np.zeros((ROWS, 0)))
+    put(tmp_path, alone)
+    told = one(tmp_path, "return of DOMiNiC's skill 0")
+    assert (told.found.middle, told.verdict) == (pytest.approx(0.9), "yes")
+
+
+def test_hind_legs_are_counted_by_their_own_planes(tmp_path):
+    hind = np.array([name.startswith("B") for name in SPEC.joint_names])
+    still = np.where(hind, at(0.5), at(0.1, 0.3, 0.5, 0.7))
+    whole, front = (
+        seed_of("ursa", 0, joint_angle=at(0.1, 0.3)),
+        seed_of("ursa", 0, joint_angle=still),
+    )
+    put(tmp_path, whole)
+    (tmp_path / "forward-ursa-front").mkdir()
+    results.save(front, tmp_path / "forward-ursa-front" / "seed_0.json")
+    assert one(tmp_path, "coverage of hind legs").found.middle == pytest.approx(0.5)
+
+
+def test_an_interval_is_open_above_where_draws_are_a_share_of_nothing():
+    seeds = {"a": [made("ursa", k, rollouts=ROWS) for k in range(3)]}
+    seeds["b"] = [made("dominic", k, rollouts=ROWS) for k in range(3)]
+    told = {("ursa", k): 2.0 for k in range(3)} | {("dominic", k): float(k > 0) for k in range(3)}
+    recipe = Recipe(
+        ("a", "b"),
+        lambda it: told[it.source.method, it.source.seed],
+        lambda mine, other: float(mine / other) if other else np.nan,
+    )
+    found = evidence.made(recipe, seeds, "times")
+    assert (found.middle, found.low, found.high) == (2.0, 2.0, np.inf)
+    assert found.said() == "2.00 [2.00, inf]"
+
+
+def test_without_results_every_claim_says_so(tmp_path):
+    told = filled(tmp_path / "nowhere")
+    assert {it.ours for it in told} == {"not run"}
+    assert {it.verdict for it in told} == {"-"}
+    assert {it.claim.number for it in told} == set("1234567")
+    assert {it.kind for it in CLAIMS} == set(KINDS)
+
+
+def test_what_cannot_be_compared_is_refused(tmp_path):
+    found = seed_of("ursa", 0)
+    put(tmp_path, replace(found, source=replace(found.source, steps=999)))
+    with pytest.raises(UserError, match="is unfinished, 999 of 1,000,000 control"):
+        filled(tmp_path)
+    put(tmp_path, found)
+    put(tmp_path, made("dominic", 0, rollouts=8))
+    with pytest.raises(UserError, match=r"cannot be compared: rollouts 16 .* and 8"):
+        filled(tmp_path)
+    results.save(made("dominic", 1, rollouts=ROWS), tmp_path / "forward-ursa" / "seed_1.json")
+    with pytest.raises(UserError, match="mixes runs of other settings: URSA, DOMiNiC"):
+        filled(tmp_path)
+
+
+def test_simulated_emulated_and_real_stand_apart(tmp_path):
+    put(tmp_path, seed_of("ursa", 0, speed=ramp(0.5)))
+    text = markdown(filled(tmp_path))
+    simulated, emulated, real = (part.split("**")[0] for part in text.split("**")[2::2])
+    line = next(it for it in simulated.splitlines() if "fastest safe skill" in it)
+    assert line.split(" | ")[1:] == [
+        "-",
+        "at least 0.3",
+        "0.500 (n = 1)",
+        "yes",
+        "`ursa reproduce rq1`",
+        "results/forward-ursa |",
+    ]
+    for part in (emulated, real):
+        lines = [it for it in part.splitlines() if it.startswith("| ")][2:]
+        assert lines
+        assert all("| not run |" in it for it in lines)
+
+
+def test_the_table_replaces_what_stood_between_its_marks():
+    text = f"before\n{START}\nold\n{END}\nafter\n"
+    once = inserted(text, "new")
+    assert once == f"before\n{START}\n\nnew\n\n{END}\nafter\n"
+    assert inserted(once, "new") == once
+    for bad in ("nothing", f"{END} {START}", f"{START} {START} {END}"):
+        with pytest.raises(UserError, match="each once, in this order"):
+            inserted(bad, "new")
+
+
+def test_files_tell_the_same_as_the_table(tmp_path):
+    put(tmp_path, *(seed_of("ursa", k, speed=ramp(0.5)) for k in range(2)))
+    readme = tmp_path / "README.md"
+    readme.write_text(f"# A title\n{START}{END}\n")
+    told = filled(tmp_path)
+    assert claims_table.write(told, tmp_path / "out", readme)[-1] == readme
+    assert markdown(told) in readme.read_text()
+    first = json.loads((tmp_path / "out" / "claims.json").read_text())[0]
+    assert first["ours"] == {"n": 2, "middle": 0.5, "low": 0.5, "high": 0.5}
+    assert first["met"] == "yes"

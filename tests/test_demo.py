@@ -1,0 +1,155 @@
+"""`ursa demo`: six different skills in pictures, a broken joint, eight trials, before and after."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from evaluate.born import born
+from runs import A1, POINT, quickly
+from ursa import demo as module
+from ursa.demo import camera, demo, scouts, six, spread, table
+from ursa.errors import UserError
+from ursa.evaluate import rollout
+from ursa.evaluate.rollout import Rollouts
+from ursa.repair import play
+from ursa.robot.registry import robot
+from ursa.run import pretrained
+from ursa.run.agent import Agent
+from ursa.show import gl
+
+SPEC = robot("a1")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    with quickly():
+        yield born(A1, tmp_path_factory.mktemp("demo") / "run")
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """Rollouts of a few steps and small pictures: what they add up to is tested elsewhere."""
+    for place in (rollout, play):
+        monkeypatch.setattr(place, "STEPS", 30)
+    for name, value in {"SETTLE": 10, "SECONDS": 0.5, "WIDTH": 64, "HEIGHT": 48}.items():
+        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(rollout, "SETTLE", 10)
+
+
+def done(feature, speed, unsafe=None):
+    """Rollouts of which only this matters."""
+    count = len(speed)
+    nothing = np.zeros(count)
+    return Rollouts(
+        ret=nothing,
+        posture=np.zeros((count, 1)),
+        feature=np.asarray(feature, float),
+        joint_angle=np.zeros((count, 1)),
+        speed=np.asarray(speed, float),
+        yaw_rate=nothing,
+        whole=np.zeros((count, 2)),
+        unsafe=nothing if unsafe is None else np.asarray(unsafe, float),
+        airborne=nothing,
+        joint_speed=nothing,
+        power=nothing,
+        hand=np.zeros(count, bool),
+    )
+
+
+def test_the_whole_show(run, short, tmp_path, capsys, monkeypatch):
+    try:
+        gl.backend()
+    except UserError as error:
+        pytest.skip(str(error))
+    monkeypatch.setattr(module, "_moving", lambda: ".gif")
+    out = tmp_path / "show"
+    assert demo(run, damage="FL.upper", out=out) == 0
+    assert sorted(it.name for it in out.iterdir()) == [
+        "damage.gif",
+        "damage.png",
+        "skills.gif",
+        "skills.png",
+    ]
+    from PIL import Image
+
+    with Image.open(out / "skills.png") as strip:
+        assert strip.size == (6 * 64 + 5 * 4, 3 * 48 + 2 * 4)  # six skills, three moments
+    with Image.open(out / "skills.gif") as video:
+        assert video.size == (3 * 64 + 2 * 4, 2 * 48 + 4)
+        assert video.n_frames == 5  # half a second, a picture every second step of 50 ms
+    said = capsys.readouterr().out
+    assert said.count("trial ") == 8
+    assert re.search(r"before +-?\d+\.\d +-?\d\.\d\d +\d\.\d\d", said)
+    assert "after FL.upper broke" in said
+    assert f"-> {out / 'damage.png'}" in said
+
+
+def test_rows_are_taken_farthest_first():
+    line = np.array([[0.0], [1.0], [2.0], [10.0], [11.0]])
+    every = np.ones(5, bool)
+    # Their mean is 4.8: row 4 is farthest out, then 0 from it, then 3 or 2, whichever is 2 away.
+    assert spread(line, every, 3) == [4, 0, 2]
+    assert spread(line, every, 9, taken=[1]) == [1, 4, 0, 2, 3]
+    assert spread(line, np.array([True, True, False, False, False]), 3) == [0, 1]
+    assert spread(line, ~every, 2) == []
+
+
+def test_those_shown_are_safe_differ_and_two_thirds_of_them_move(run):
+    agent = Agent.load(run)
+    inverse = np.linalg.inv(np.asarray(agent.repertoire.ruler, float))
+    flat = np.column_stack([np.arange(12.0), np.zeros(12)])
+    speed = np.array([0.3, 0.3, 0.4, 0.5, *[0.0] * 8])
+    unsafe = np.array([*[0.0] * 11, 0.5])
+    found = six(agent, done(flat @ inverse.T, speed, unsafe))
+    assert len(set(found)) == 6
+    assert 11 not in found  # the one that falls
+    assert {0, 1, 2, 3} <= set(found)  # those that move
+    assert sum(speed[row] > 0 for row in found) == 4
+    # Where nothing moves, six still ones are shown; where everything falls, six that fall.
+    assert len(six(agent, done(flat, np.zeros(12)))) == 6
+    assert len(six(agent, done(flat, speed, np.ones(12)))) == 6
+
+
+def test_half_of_the_scouts_promise_much(run, monkeypatch):
+    monkeypatch.setattr(module, "SCOUTS", 8)
+    monkeypatch.setattr(module, "BEST", 6)
+    agent = Agent.load(run)
+    skills = agent.skills.astype(float)
+    rows = scouts(agent, skills, np.arange(float(len(skills))))
+    assert len(set(rows)) == len(rows) == 8
+    assert all(row >= len(skills) - 6 for row in rows[4:])
+
+
+def test_the_table_is_made_of_medians():
+    ret = np.repeat([900.0, 300.0, 700.0], 5)
+    ret[:5] += (-50, -1, 0, 1, 999)
+    found = replace(done(np.zeros((15, 2)), np.repeat([0.5, 0.1, 0.4], 5)), ret=ret)
+    lines = [line.split() for line in table("FL", found).splitlines()[1:]]
+    assert lines == [
+        ["before", "900.0", "0.50", "0.00"],
+        ["after", "FL", "broke", "300.0", "0.10", "0.00"],
+        ["after", "8", "trials", "700.0", "0.40", "0.00"],
+    ]
+
+
+def test_broken_joints_are_seen_from_their_side():
+    names = SPEC.joint_names
+    assert camera(SPEC, [names.index("FL.upper")]) == "left"
+    assert camera(SPEC, [names.index("BR.upper")]) == "follow"
+    assert camera(SPEC, []) == "follow"
+
+
+def test_what_cannot_be_shown_is_refused_before_anything_moves(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(pretrained, "HOME", tmp_path / "nothing")
+    with pytest.raises(UserError, match='no agent "a1-forward": this version of ursa ships none'):
+        demo(out=tmp_path / "out")
+    with pytest.raises(UserError, match='damage "undamaged" breaks nothing'):
+        demo(run, damage="undamaged", out=tmp_path / "out")
+    with pytest.raises(UserError, match="point has no legs"):
+        demo(born(POINT, tmp_path / "point"), out=tmp_path / "out")
+    baseline = born(replace(A1, method="dominic"), tmp_path / "dominic")
+    with pytest.raises(UserError, match="dominic discovers no skills to show"):
+        demo(baseline, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
