@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from ursa.errors import UserError
-from ursa.live import conduct, mailbox, pulse, settings, stop_command, store, supervisor
+from ursa.live import conduct, mailbox, pulse, settings, stop_command, store, supervisor, watermark
 
 HERE = Path(__file__).parent
 VICTIMS = ("gate", "actor", "recorder", "learner", "actor", "recorder", "gate", "supervisor")
@@ -93,6 +93,13 @@ class Storm:
         beat = pulse.last(self.folder, role)
         return 0 if beat is None else beat.progress
 
+    def updates(self) -> int:
+        """Ever begun, by the learner's journal: one that catches up after a kill adds none."""
+        try:
+            return sum(each.updates for each in watermark.entries(self.folder))
+        except UserError:
+            return 0
+
     @property
     def over(self) -> bool:
         return self.run.poll() is not None
@@ -103,7 +110,7 @@ class Storm:
         pid = supervisor.pid_of(self.folder) if victim == "supervisor" else beat and beat.pid
         if not pid or self.over:
             return True
-        begun, before = time.monotonic(), [self.progress(role) for role in ("recorder", "learner")]
+        begun, before = time.monotonic(), [self.progress("recorder"), self.updates()]
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -119,8 +126,8 @@ class Storm:
                 now = pulse.last(self.folder, victim)
                 if now is None or now.pid == pid:
                     return self.over
-            rows, updates = (self.progress(role) for role in ("recorder", "learner"))
-            return self.over or (rows >= before[0] + MORE and updates > before[1])
+            more = self.progress("recorder") >= before[0] + MORE
+            return self.over or (more and self.updates() > before[1])
 
         went_on = self._until(grown, f"rows and updates after {victim} was killed")
         told = {
@@ -153,7 +160,7 @@ class Storm:
         )  # fmt: skip
         return {
             "seed": self.seed, "rows": end, "damaged or missing rows": len(faults),
-            "rows marked": int((~learnt).sum()), "updates": self.progress("learner"),
+            "rows marked": int((~learnt).sum()), "updates": self.updates(),
             "stops taken back": self.acknowledged, "kills": len(self.kills),
             "went on after": sum(k["went_on"] is True for k in self.kills),
             "reward by thirds": [round(float(reward[t & learnt].mean()), 4) for t in thirds],
@@ -197,6 +204,7 @@ def main() -> int:
     print(json.dumps(found, indent=1))
     first, _, last = found["reward by thirds"]
     kept = found["damaged or missing rows"] == 0 and found["went on after"] == found["kills"]
+    kept &= found["robot"]["violations"] == 0 and found["run ended with"] == 0
     return int(not (kept and found["replay"] == 0 and last > first))
 
 

@@ -80,7 +80,12 @@ def tiny() -> Config:
             horizon=4, layers=1, units=16, multiplier_layers=1, multiplier_units=16
         ),
         skill=SkillConfig(
-            repertoire_size=64, distinct_skills=16, skill_period=20, refresh_period=20, vae_units=16
+            repertoire_size=64,
+            distinct_skills=16,
+            skill_period=20,
+            refresh_period=20,
+            vae_units=16,
+            commit="instant",  # too short a run for ten safe steps in a row
         ),
         train=TrainConfig(
             steps=1_024,

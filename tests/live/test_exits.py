@@ -167,12 +167,14 @@ def test_a_state_of_the_helper_is_plausible():
     assert seen.doubtful(said(1)) is None
 
 
-def test_the_first_reason_of_a_fault_stays_until_it_is_acknowledged(fast):
+def test_the_first_reason_of_a_fault_stays_unless_a_person_stops_it(fast):
     bench = at(Mode.RUN)
     for _ in range(60):
         bench.cycle(None)
-    bench.cycle(orders=(Order.STOP,))
+    bench.cycle(bench.says(tick=bench.tick + 1, temperature=np.full(12, 90.0)))
     assert bench.state.fault.startswith("stale state")
+    bench.cycle(orders=(Order.STOP,))
+    assert bench.state.fault == "stop by order"  # so that nothing but a person takes it back
     bench.cycles(0.02)
     bench.cycle(orders=(Order.ACKNOWLEDGE,))
     bench.cycle(orders=(Order.STOP,))

@@ -63,6 +63,7 @@ def too_fast_or_too_far_goes_limp_at_the_third_sample():
                 wrong[0] = 0.8629
             bench.cycle(bench.says(tick=bench.tick + 1, **{field: wrong}))
         assert bench.mode is Mode.DAMP
+        assert bench.state.fault.startswith("joint ")  # so that nobody stands it up unseen
 
 
 @broken_by(gate, "findings", lambda *arguments: [])

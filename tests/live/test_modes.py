@@ -115,7 +115,8 @@ class Life(RuleBasedStateMachine):
     def limp_where_it_must_be(self):
         bench = self.bench
         assert is_limp(bench.command) is (bench.mode not in SERVO_MODES)
-        assert bool(bench.state.fault) is (bench.mode is Mode.FAULT)
+        assert bench.state.fault or bench.mode is not Mode.FAULT
+        assert not bench.state.fault or bench.mode in (Mode.FAULT, Mode.DAMP)
         assert (bench.state.pose.target is None) is (bench.mode not in SERVO_MODES)
 
 

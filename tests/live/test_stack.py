@@ -18,7 +18,7 @@ from ursa.live.modes import Mode, Order
 
 KILLS = int(os.environ.get("URSA_STACK_KILLS", "30"))
 VICTIMS = ("gate", "actor", "recorder", "learner", "supervisor", "robot")
-SOON = 2.0  # s after which a sabotaged stack is believed to stand still
+SOON = 8.0  # s after which a sabotaged stack is believed to stand still; four times `BRISK`
 
 
 @pytest.fixture

@@ -92,7 +92,15 @@ def ordered(told, wish=None, given=None, rest=False, by_itself=False):
     ],
 )
 def test_a_robot_with_a_policy_is_led_from_limp_to_running(mode, expected):
-    assert ordered(told(mode, fault="tilted"), wish()) is expected
+    fault = "tilted" if mode is Mode.FAULT else ""
+    assert ordered(told(mode, fault=fault), wish()) is expected
+
+
+def test_a_robot_that_trouble_made_limp_waits_for_a_person_and_an_emulated_one_for_nobody():
+    limp = told(Mode.DAMP, fault="joint too fast")
+    assert ordered(limp, wish()) is None
+    assert ordered(limp, wish(), by_itself=True) is Order.STAND
+    assert ordered(replace(limp, fault=""), wish()) is Order.STAND  # somebody acknowledged
 
 
 def test_it_runs_when_it_stands_and_the_policy_still_speaks():

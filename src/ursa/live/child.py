@@ -50,6 +50,8 @@ class Ending:
         signal.alarm(self._longest)
 
     def _now(self, number: int, _: FrameType | None) -> None:
+        for each in (*SIGNALS, signal.SIGALRM):  # a third must not cut the farewell short
+            signal.signal(each, signal.SIG_IGN)
         raise SystemExit(128 + number)  # by way of every `finally` and `with`
 
 

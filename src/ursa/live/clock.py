@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from ursa.claim import Claim
+from ursa.claim import Claim, held
 from ursa.errors import UserError, unknown
 from ursa.live import mapped, place
 
@@ -193,12 +193,7 @@ def lock_of(path: Path, party: str) -> Path:
 
 def kept(path: Path, party: str = "keeper") -> bool:
     """Whether a living process holds this part."""
-    try:
-        claim = Claim(lock_of(path, party))
-    except UserError:
-        return True
-    claim.close()
-    return False
+    return held(lock_of(path, party))
 
 
 def claimed(path: Path, party: str) -> Claim:

@@ -60,5 +60,6 @@ def _wanted(
     if wish is None or told.now - wish.time > limits.wish_hold:
         return None  # nobody to follow
     if told.mode is Mode.DAMP:
-        return Order.STAND
+        # Trouble made it limp: on a robot of metal somebody looks first, and acknowledges.
+        return Order.STAND if by_itself or not told.fault else None
     return Order.RUN if told.ready else None

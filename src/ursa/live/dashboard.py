@@ -11,7 +11,6 @@ from typing import TextIO
 
 from ursa.journal import WINDOW, duration
 from ursa.live.gating import clamps, interventions
-from ursa.live.modes import Mode
 from ursa.live.supervisor import Supervisor
 
 EVERY, ON_TERMINAL = 5.0, 0.2  # s between two lines
@@ -114,7 +113,7 @@ class Dashboard:
             interventions=0 if told is None else interventions(told.counts),
             clamps=0 if told is None else clamps(told.counts),
             restarts=supervisor.restarts,
-            note=_note(supervisor, told.fault if told and told.mode is Mode.FAULT else ""),
+            note=_note(supervisor, told.fault if told else ""),
         )
 
 

@@ -60,12 +60,14 @@ def main(folder: Path) -> int:
 
 
 def resumed(limits: Limits, last: Told | None) -> GateState:
-    """A gate that takes over: limp; counts go on, and a latched fault stays latched."""
+    """A gate that takes over: limp; counts go on, and what waits for a person still does."""
     state = machine.begin(limits)
     if last is None:
         return state
     state = replace(state, counts=last.counts)
-    return replace(state, mode=Mode.FAULT, fault=last.fault) if last.mode is Mode.FAULT else state
+    mode = Mode.FAULT if last.mode is Mode.FAULT else Mode.DAMP
+    died = f"the gate died in {last.mode.value}" if last.mode in SERVO_MODES else ""
+    return replace(state, mode=mode, fault=last.fault or died)
 
 
 class Ears:

@@ -5,14 +5,19 @@ the gate sees it as states that grow old. Whoever leaves a `with Link(...)`, by 
 sent the limp command last.
 """
 
+import os
 import socket
+import tempfile
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 from urllib.parse import urlsplit
 
+from ursa.claim import Claim
 from ursa.errors import UserError
+from ursa.live import place
 from ursa.live.packet import newer
 from ursa.live.remote import stop_pressed
 from ursa.live.wire import Command, Refused, State, decode_state, encode_command
@@ -79,6 +84,7 @@ class Link:
 
     def __init__(self, robot: Address, limp: Command, local: Address | None = None) -> None:
         self.robot = robot
+        self._claim = claimed(robot)
         self.counts: Counter[str] = Counter()
         self._limp = encode_command(limp)
         self._last: int | None = None
@@ -88,6 +94,7 @@ class Link:
             self._socket.bind(local or (_facing(robot), 0))
         except OSError as error:
             self._socket.close()
+            self._claim.close()
             raise UserError(
                 f"link: cannot listen on {local or robot}: {error.strerror}; is another run using "
                 "it, and does this machine have that address?"
@@ -143,6 +150,7 @@ class Link:
             for _ in range(FAREWELLS):
                 self._sent(self._limp)
             self._socket.close()
+            self._claim.close()
 
     def __enter__(self) -> "Link":
         return self
@@ -154,6 +162,13 @@ class Link:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def claimed(robot: Address) -> Claim:
+    """Hold a robot, or UserError: two gates on one robot would fight over its motors."""
+    folder = place.MEMORY if os.access(place.MEMORY, os.W_OK) else Path(tempfile.gettempdir())
+    name = f"ursa-robot-{robot[0].replace(':', '_')}-{robot[1]}.lock"
+    return Claim(folder / name, Path(f"the robot at {robot[0]}:{robot[1]}"))
 
 
 def _facing(robot: Address) -> str:

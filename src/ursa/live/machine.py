@@ -28,7 +28,7 @@ class GateState:
     mode: Mode = Mode.DAMP
     since: float = 0.0  # when the mode began
     armed: float = NEVER  # since when the motors serve
-    fault: str = ""  # why FAULT is latched
+    fault: str = ""  # why FAULT is latched, or why trouble made it limp
     clock: float | None = None  # time of the last cycle
     late: int = 0  # cycles missed in a row
     troubled: float = -NEVER  # when something last asked for HOLD or more
@@ -52,7 +52,7 @@ def faulted(now: float, state: GateState, reason: str) -> GateState:
         mode=Mode.FAULT,
         since=state.since if state.mode is Mode.FAULT else now,
         armed=NEVER,
-        fault=state.fault or reason,
+        fault=(state.fault if state.mode is Mode.FAULT else "") or reason,
         pose=Pose(),
     )
 
@@ -61,15 +61,17 @@ def next_mode(
     limits: Limits, now: float, found: list[Event], orders: frozenset[Order], state: GateState
 ) -> tuple[GateState, list[Event]]:
     """The mode of this cycle, with the pose it begins from, and what there is to tell about it."""
-    worst = max(found, key=lambda event: event.level, default=None)
+    stops = (event for event in found if event.kind is Kind.STOP)
+    # A stop keeps its name beside any other trouble: only a person takes it back.
+    worst = next(stops, max(found, key=lambda event: event.level, default=None))
     level = worst.level if worst is not None else Level.COUNT
     reason = f"{worst.kind} {worst.detail}".strip() if worst is not None and level else ""
-    stop = any(event.kind is Kind.STOP for event in found)
+    stop = worst is not None and worst.kind is Kind.STOP
     before, events = state.mode, []
     if stop or (level == Level.FAULT and before in SERVO_MODES):
-        state = faulted(now, state, reason)
+        state = faulted(now, replace(state, fault="") if stop else state, reason)
     elif level == Level.DAMP and before in SERVO_MODES:
-        state = replace(state, mode=Mode.DAMP)
+        state = replace(state, mode=Mode.DAMP, fault=reason)
     else:
         order = next((each for each in CAREFUL if each in orders), None)
         if order is not None:
@@ -104,7 +106,8 @@ def _obeyed(limits: Limits, order: Order, state: GateState, events: list[Event])
         if target is None:  # limp until now: the first command is the measured pose
             assert state.seen.state is not None
             target = state.seen.state.angle
-        return replace(state, mode=Mode.STAND, pose=posing.ramp(limits, target, limits.stance))
+        pose = posing.ramp(limits, target, limits.stance)
+        return replace(state, mode=Mode.STAND, fault="", pose=pose)
     return replace(state, mode=Mode.RUN if order is Order.RUN else Mode.DAMP)
 
 
@@ -115,7 +118,7 @@ def _refusal(
     mode, seen = state.mode, state.seen
     trouble = [event for event in found if event.level >= Level.HOLD]
     if order is Order.ACKNOWLEDGE:
-        if mode is not Mode.FAULT:
+        if not state.fault:
             return f"nothing to acknowledge in {mode}"
         trouble = [e for e in trouble if e.level >= Level.DAMP or e.kind is Kind.STALE]
         return f"still {trouble[0].kind} {trouble[0].detail}" if trouble else None

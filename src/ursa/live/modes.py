@@ -22,7 +22,7 @@ class Order(StrEnum):
     """What an operator or the runtime asks for."""
 
     STOP = "stop"  # always obeyed, latched
-    ACKNOWLEDGE = "acknowledge"  # FAULT -> DAMP, if what caused it is over
+    ACKNOWLEDGE = "acknowledge"  # somebody looked: FAULT -> DAMP, if what caused it is over
     DAMP = "damp"
     STAND = "stand"
     RUN = "run"

@@ -11,7 +11,7 @@ from tyro.conf import Positional
 
 from ursa.errors import UserError
 from ursa.live import mailbox, settings, supervisor
-from ursa.live.modes import Mode, Order
+from ursa.live.modes import Order
 
 WAIT = 3.0  # s for the gate to take an order in
 LOOK = 0.002
@@ -34,7 +34,8 @@ def stop(
     """
     if acknowledge and end:
         raise UserError("--acknowledge and --end: choose one")
-    settings.read(folder)  # or it is no run on a robot
+    if not (folder / settings.NAME).exists():  # a stop waits for no check of what is in there
+        settings.read(folder)
     if end:
         return _end(folder)
     order = Order.ACKNOWLEDGE if acknowledge else Order.STOP
@@ -52,7 +53,7 @@ def stop(
         print(f"stopped: the robot is limp ({told.fault}); to go on: ursa robot stop {folder} "
               "--acknowledge")  # fmt: skip
         return 0
-    if told.mode is Mode.FAULT:
+    if told.fault:
         print(f"not acknowledged, it is still there: {told.fault}")
         return 1
     print("acknowledged: the robot will stand up again; keep clear")

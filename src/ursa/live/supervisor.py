@@ -124,9 +124,10 @@ class Supervisor:
         self.diary.write(told)
         if told is None:
             return
-        if told.mode is Mode.FAULT and (told.fault, told.since) != self._dumped:
+        if told.fault and (told.fault, told.since) != self._dumped:
             self._dumped = told.fault, told.since
-            self._say(f"FAULT: {told.fault}" + self._way_out(told))
+            what = "FAULT" if told.mode is Mode.FAULT else "LIMP"
+            self._say(f"{what}: {told.fault}" + self._way_out(told))
             self._keep(told.fault)
         order = conduct.next_order(
             self._limits,
@@ -170,8 +171,10 @@ class Supervisor:
         orderly = not wards["recorder"].code and not wards["learner"].code
         self.diary.write(self.told, last=True)
         self.last_rows, self.last_updates = self.rows, self.progress("learner")
+        told = self.told
         self.close()
-        if orderly and not self.live.virtual:  # a shared clock may lie there, and outlives us
+        # A shared clock may lie there, and outlives us; and what waits for a person still waits.
+        if orderly and not self.live.virtual and not (told and told.fault):
             place.forget(self.folder)
         return orderly
 

@@ -30,11 +30,11 @@ LOWEST_RANGE = 0.1  # m of height that even a robot without legs may span
 def forward(spec: RobotSpec, config: ForwardConfig | None = None) -> Task:
     """The forward task for a robot; every choice is turned into a function here, once."""
     config = config or ForwardConfig()
+    columns, names = _inputs(spec, config.joints)  # first: the rest a config's own check tells too
     if not 0 < config.desired_speed < float("inf"):
         raise UserError(f"forward.desired_speed = {config.desired_speed} m/s, want > 0")
     speed = _chosen("speed", config.speed)(config.desired_speed)
     lateral, yaw = _chosen("lateral", config.lateral), _chosen("yaw", config.yaw)
-    columns, names = _inputs(spec, config.joints)
 
     def reward(before: Reading, after: Reading) -> Mapping[str, Float[Array, " n"]]:
         upright = terms.upright(after)
