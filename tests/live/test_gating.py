@@ -12,7 +12,7 @@ import jaxtyping
 import numpy as np
 import pytest
 
-from live.gated import STANDING, is_limp
+from live.gated import LIMITS, STANDING, is_limp
 from live.stacked import live_of, spawn
 from live.stub_robot import Robot, bound
 from ursa.live import blackbox, gating, mailbox, place, settings
@@ -235,3 +235,20 @@ def test_these_processes_import_no_jax(name):
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "[]\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("mode", "fault", "becomes", "why"),
+    [
+        (Mode.DAMP, "", Mode.DAMP, ""),
+        (Mode.DAMP, "joint too fast", Mode.DAMP, "joint too fast"),
+        (Mode.RUN, "", Mode.DAMP, "the gate died in run"),
+        (Mode.LIE_DOWN, "", Mode.DAMP, "the gate died in lie down"),
+        (Mode.FAULT, "stop by order", Mode.FAULT, "stop by order"),
+    ],
+)
+def test_a_gate_that_takes_over_knows_what_waits_for_a_person(mode, fault, becomes, why):
+    last = mailbox.Told(cycle=7, now=1.0, mode=mode, since=0.5, fault=fault)
+    state = gating.resumed(LIMITS, last)
+    assert (state.mode, state.fault) == (becomes, why)
+    assert gating.resumed(LIMITS, None).fault == ""

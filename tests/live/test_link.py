@@ -216,3 +216,15 @@ def test_a_link_is_written_like_this(text, wanted):
 def test_any_other_writing_is_refused_with_an_example(text):
     with pytest.raises(UserError, match=r"want udp://HOST:PORT, such as udp://127\.0\.0\.1:8007"):
         address(text)
+
+
+def test_a_robot_has_one_gate_at_a_time_and_the_second_sends_nothing(robot):
+    with Link(robot.getsockname(), LIMITS.limp) as there:
+        with pytest.raises(UserError, match=r"the robot at 127\.0\.0\.1:\d+ is in use by process"):
+            Link(robot.getsockname(), LIMITS.limp)
+        assert there.send(LIMITS.limp)
+        assert robot.recv(4096)
+        robot.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            robot.recv(4096)
+    Link(robot.getsockname(), LIMITS.limp).close()  # free again
