@@ -13,7 +13,9 @@ from ursa.errors import UserError
 class Claim:
     """A lock file that this process holds until `close`, or until it dies, however it dies."""
 
-    def __init__(self, path: Path, what: Path | None = None) -> None:
+    def __init__(
+        self, path: Path, what: Path | None = None, advice: str = "choose another folder"
+    ) -> None:
         """Take it; UserError says who has `what`, by default the path without its suffix."""
         with durable.room_for("a lock", path.parent, 0):
             lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
@@ -24,7 +26,7 @@ class Claim:
             os.close(lock)
             raise UserError(
                 f"{what or path.with_suffix('')} is in use by {said}: wait until it ends, or "
-                "choose another folder"
+                f"{advice}"
             ) from None
         now = time.strftime("%Y-%m-%d %H:%M:%S")
         os.ftruncate(lock, 0)

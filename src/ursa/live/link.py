@@ -168,7 +168,7 @@ def claimed(robot: Address) -> Claim:
     """Hold a robot, or UserError: two gates on one robot would fight over its motors."""
     folder = place.MEMORY if os.access(place.MEMORY, os.W_OK) else Path(tempfile.gettempdir())
     name = f"ursa-robot-{robot[0].replace(':', '_')}-{robot[1]}.lock"
-    return Claim(folder / name, Path(f"the robot at {robot[0]}:{robot[1]}"))
+    return Claim(folder / name, Path(f"the robot at {robot[0]}:{robot[1]}"), "end it first")
 
 
 def _facing(robot: Address) -> str:

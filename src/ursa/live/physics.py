@@ -5,6 +5,7 @@ change with every command, so the engine's are taken out: in MuJoCo they are lim
 is applied from outside; PyBullet's is asked for the target that makes it give just this torque.
 """
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ PERIOD = 0.002  # s: one tick, as the A1 speaks
 FREE = 6  # degrees of freedom of the trunk, before those of the joints
 
 
-class Physics:
+class Physics(ABC):
     """One robot on one floor."""
 
     turns = False  # a hand can turn it over
@@ -30,12 +31,13 @@ class Physics:
         self.engine: Any = engine
         self.ticks: Ticks = engine.look()
 
+    @abstractmethod
     def advance(self, torque: Float[Array, " A"]) -> Ticks:
         """One tick under these torques."""
-        raise NotImplementedError
 
+    @abstractmethod
     def foot_force(self) -> Float[Array, " F"]:
-        raise NotImplementedError
+        """Newtons on each foot."""
 
     def turn(self, quaternion: Float[Array, "4"], height: float) -> None:
         """A hand holds the trunk this way, at this height, for one tick."""

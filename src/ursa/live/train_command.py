@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import tyro
-from tyro.conf import FlagCreatePairsOff, arg
+from tyro.conf import arg
 
 from ursa.claim import Claim
 from ursa.config import Config, alone
@@ -19,8 +18,7 @@ from ursa.live import settings as living
 from ursa.live.dashboard import Dashboard
 from ursa.live.settings import Live, Modules
 from ursa.live.supervisor import DONE, LOCK, Supervisor
-from ursa.presets import PRESETS, preset
-from ursa.run import folder, preflight, settings, stop
+from ursa.run import command, folder, preflight, settings, stop
 from ursa.run.command import Flags
 from ursa.types import Sizes
 
@@ -102,28 +100,13 @@ def train(arguments: Sequence[str]) -> int:
 
 def parse(arguments: Sequence[str]) -> RobotFlags:
     """Flags from words, with the chosen preset (or the run to resume) as defaults."""
-    told = {name: _value(arguments, name) for name in ("preset", "resume")}
-    kept: dict[str, Any] = {}
-    if told["resume"] is not None:
-        if told["preset"] is not None:
-            raise UserError("--resume goes on with the settings of that run: leave out --preset")
-        base, live = folder.config_of(Path(told["resume"])), living.read(Path(told["resume"]))
-        kept |= {name: getattr(live, name) for name in _SHARED}
-        kept["limits"] = dict(live.limits)
+    resume, base, kept = command.begun(arguments)
+    if resume is None:
+        base = alone(base)
     else:
-        name = told["preset"] or Flags.preset
-        base = alone(preset(name if name in PRESETS else Flags.preset))
-    kept |= {item.name: getattr(base, item.name) for item in fields(Config)}
-    if told["preset"] in PRESETS:
-        kept["preset"] = told["preset"]
-    return tyro.cli(
-        RobotFlags,
-        args=list(arguments),
-        default=RobotFlags(**kept),
-        prog="ursa robot train",
-        description=DESCRIPTION,
-        config=(FlagCreatePairsOff,),
-    )
+        live = living.read(resume)
+        kept |= {name: getattr(live, name) for name in _SHARED} | {"limits": dict(live.limits)}
+    return command.understood(RobotFlags, arguments, base, kept, "ursa robot train", DESCRIPTION)
 
 
 def settled(flags: RobotFlags) -> tuple[Config, Path, Live]:
@@ -195,16 +178,6 @@ _SHARED = tuple(
 def _whole(value: float) -> float | int:
     """A limit that counts something is a whole number, however it was written."""
     return int(value) if math.isfinite(value) and value == int(value) else value
-
-
-def _value(arguments: Sequence[str], name: str) -> str | None:
-    """The word that follows a flag, looked up before the flags are understood."""
-    for index, word in enumerate(arguments):
-        if word == f"--{name}" and index + 1 < len(arguments):
-            return arguments[index + 1]
-        if word.startswith(f"--{name}="):
-            return word.partition("=")[2]
-    return None
 
 
 if __name__ == "__main__":

@@ -2,10 +2,10 @@
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import tyro
 from tyro.conf import FlagCreatePairsOff, arg
@@ -71,25 +71,44 @@ def train(arguments: Sequence[str]) -> int:
     return INTERRUPTED if trainer.column < trainer.plan.columns else 0
 
 
+F = TypeVar("F", bound=Flags)
+
+
 def parse(arguments: Sequence[str]) -> Flags:
     """Flags from words, with the chosen preset (or the run to resume) as defaults."""
+    _, base, kept = begun(arguments)
+    return understood(Flags, arguments, base, kept, "ursa train", DESCRIPTION)
+
+
+def begun(arguments: Sequence[str]) -> tuple[Path | None, Config, dict[str, Any]]:
+    """The run to resume, the config whose values are the defaults, and the preset if named."""
     told = {name: _value(arguments, name) for name in ("preset", "resume")}
     if told["resume"] is not None:
         if told["preset"] is not None:
             raise UserError("--resume goes on with the settings of that run: leave out --preset")
-        base = folder.config_of(Path(told["resume"]))
-    else:
-        name = told["preset"] or Flags.preset
-        base = preset(name if name in PRESETS else Flags.preset)  # tyro refuses the other words
-    kept: dict[str, Any] = {item.name: getattr(base, item.name) for item in fields(Config)}
-    if told["preset"] in PRESETS:
-        kept["preset"] = told["preset"]
+        return Path(told["resume"]), folder.config_of(Path(told["resume"])), {}
+    name = told["preset"] or Flags.preset
+    known = name in PRESETS  # tyro refuses the other words
+    base = preset(name if known else Flags.preset)
+    return None, base, {"preset": name} if told["preset"] and known else {}
+
+
+def understood(
+    kind: type[F],
+    arguments: Sequence[str],
+    base: Config,
+    kept: Mapping[str, Any],
+    program: str,
+    description: str,
+) -> F:
+    """Flags of a kind, where whatever is not said is as in `base` and `kept`."""
+    values = {item.name: getattr(base, item.name) for item in fields(Config)}
     return tyro.cli(
-        Flags,
+        kind,
         args=list(arguments),
-        default=Flags(**kept),
-        prog="ursa train",
-        description=DESCRIPTION,
+        default=kind(**values, **kept),
+        prog=program,
+        description=description,
         config=(FlagCreatePairsOff,),
     )
 
