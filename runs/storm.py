@@ -25,7 +25,10 @@ from pathlib import Path
 import numpy as np
 
 from ursa.errors import UserError
-from ursa.live import conduct, mailbox, pulse, settings, stop_command, store, supervisor, watermark
+from ursa.gate import mailbox
+from ursa.live import conduct, settings, stop_command, supervisor
+from ursa.log import store, watermark
+from ursa.shared import pulse
 
 HERE = Path(__file__).parent
 VICTIMS = ("gate", "actor", "recorder", "learner", "actor", "recorder", "gate", "supervisor")

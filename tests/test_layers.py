@@ -3,7 +3,7 @@
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -16,8 +16,9 @@ FLOORS = (
     {"types", "config", "durable"},
     {"presets"},
     {"nn", "replay", "robot", "checkpoint", "segments", "journal", "claim"},
-    {"task", "skill", "world", "behavior", "show"},
-    {"agent"},
+    {"shared"},
+    {"task", "skill", "world", "behavior", "show", "gate", "log", "channel"},
+    {"agent", "emulator"},
     {"baselines"},
     {"env"},
     {"run", "adapt"},
@@ -33,12 +34,33 @@ WITHOUT_JAX = {
     "types",
     "config",
     "presets",
+    "durable",
+    "claim",
     "robot",
     "task",
+    "shared",
+    "gate",
+    "log",
+    "channel",
+    "emulator",
     "cli",
     "__init__",
     "__main__",
 }
+# Of a run on a robot: the learner, the policy that the actor takes from it, and the replay of both.
+LIVE_WITH_JAX = {
+    f"live/{name}.py" for name in ("learning", "student", "snapshot", "pilot", "replay_command")
+}
+# The processes that must outlast the learner, whatever JAX is or does on that machine.
+PROCESSES_WITHOUT_JAX = (
+    "gating",
+    "recording",
+    "supervisor",
+    "carrying",
+    "emulate_command",
+    "learn_command",
+    "stop_command",
+)
 WITH_MUJOCO = {"robot", "show", "doctor"}
 WITH_PYBULLET = {"robot/bullet.py"}
 LONGEST = 350  # lines; a longer file holds two nouns
@@ -81,6 +103,8 @@ def complaints(file: PurePosixPath, source: str) -> list[str]:
                 wrong.append(f"{file}: {mine} may not import {theirs}")
         elif top in JAX and mine in WITHOUT_JAX:
             wrong.append(f"{file}: {mine} may not import {top}, it works without JAX")
+        elif top in JAX and mine == "live" and str(file) not in LIVE_WITH_JAX:
+            wrong.append(f"{file}: only {', '.join(sorted(LIVE_WITH_JAX))} may import {top}")
         elif top == "mujoco" and mine not in WITH_MUJOCO:
             wrong.append(f"{file}: only {', '.join(sorted(WITH_MUJOCO))} may import mujoco")
         elif top in ("pybullet", "pybullet_data") and str(file) not in WITH_PYBULLET:
@@ -114,6 +138,11 @@ def test_a_file_imports_only_what_lies_below_it(file):
         ("config.py", "from jax import Array"),
         ("robot/motion.py", "from jax import numpy"),
         ("task/terms.py", "import equinox as eqx"),
+        ("gate/wire.py", "from ursa.log.store import Store"),
+        ("gate/limits.py", "from ursa.skill import kde"),
+        ("gate/gate.py", "def late():\n    from ursa.live import settings"),
+        ("log/store.py", "import jax"),
+        ("live/gating.py", "def late():\n    import jax"),
         ("env/gym.py", "import mujoco"),
         ("robot/registry.py", "import pybullet"),
         ("evaluate/rollout.py", "import pybullet_data"),
@@ -135,6 +164,8 @@ def test_the_checker_catches_a_stray(file, source):
             "run/learner.py",
             "import jax\nfrom ursa.agent import learn\nfrom ursa import __version__",
         ),
+        ("emulator/rig.py", "from ursa.gate import wire\nfrom ursa.shared.clock import Clock"),
+        ("live/learning.py", "import jax\nfrom ursa.log import store"),
         ("__main__.py", "from ursa.cli import main"),
     ],
 )
@@ -142,7 +173,19 @@ def test_the_checker_lets_the_right_ones_pass(file, source):
     assert complaints(PurePosixPath(file), source) == []
 
 
-def test_body_and_task_load_without_jax():
+def loaded(names: Iterable[str]) -> list[str]:
+    """What of JAX is there after importing modules in an interpreter of its own, by any way."""
+    program = (
+        "import importlib, sys\n"
+        f"for name in {list(names)!r}: importlib.import_module(name)\n"
+        f"print(*sorted({JAX!r} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_the_rooms_without_jax_load_without_it():
     """The arrows above are read from the text; this one is tried."""
     names = [
         ".".join(["ursa", *file.relative_to(PACKAGE).with_suffix("").parts])
@@ -150,11 +193,16 @@ def test_body_and_task_load_without_jax():
         if room(PurePosixPath(file.relative_to(PACKAGE).as_posix())) in WITHOUT_JAX
         and file.name not in ("__init__.py", "__main__.py", "bullet.py")
     ]
-    program = (
-        "import importlib, sys\n"
-        f"for name in {names!r}: importlib.import_module(name)\n"
-        "print(sorted({'jax', 'equinox', 'optax'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == "[]"
+    assert {"ursa.gate.gate", "ursa.log.store", "ursa.emulator.serving"} <= set(names)
+    assert loaded(names) == []
+
+
+@pytest.mark.parametrize("name", PROCESSES_WITHOUT_JAX)
+def test_a_process_that_outlasts_the_learner_loads_no_jax(name):
+    assert loaded([f"ursa.live.{name}"]) == []
+
+
+def test_jax_is_found_also_where_another_module_brings_it():
+    source = (PACKAGE / "live" / "rounds.py").read_text()
+    assert not JAX & {module.partition(".")[0] for module in imported(source)}
+    assert {"jax", "equinox"} <= set(loaded(["ursa.live.rounds"]))  # by way of the student

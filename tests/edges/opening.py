@@ -10,12 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from edges import hostile
-from live.logs import LAYOUT
+from log.logs import LAYOUT
 from ursa import checkpoint, journal, segments
+from ursa.emulator import script
 from ursa.errors import UserError
 from ursa.evaluate import results
-from ursa.live import script, store
 from ursa.live import settings as live_settings
+from ursa.log import store
 from ursa.run import folder as runs
 from ursa.run import publish, settings
 from ursa.skill.repertoire import Repertoire

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from edges.hostile import row
-from live.logs import quick
+from log.logs import quick
 from test_checkpoint import damage, names, same, small
 from ursa import checkpoint, durable, segments
 from ursa.errors import UserError

@@ -60,7 +60,8 @@ def files() -> list[Path]:
 
 def test_the_whole_package_is_looked_at():
     rooms = {file.relative_to(PACKAGE).parts[0] for file in files()}
-    assert {"live", "run", "skill", "robot", "checkpoint.py", "durable.py"} <= rooms
+    assert {"gate", "log", "shared", "channel", "emulator", "live"} <= rooms
+    assert {"run", "skill", "robot", "checkpoint.py", "durable.py"} <= rooms
 
 
 def test_no_file_of_the_package_has_any_of_it():

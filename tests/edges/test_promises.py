@@ -71,12 +71,12 @@ def test_the_table_is_there():
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ("`live/test_gate.py::test_of_nothing`", "does not exist"),
+        ("`gate/test_gate.py::test_of_nothing`", "does not exist"),
         ("`live/test_nowhere.py::test_a`", "does not exist"),
-        ("| D1 | a | b | `live/test_gate.py::ramps_are_slow` | nothing |", "without its"),
+        ("| D1 | a | b | `gate/test_gate.py::ramps_are_slow` | nothing |", "without its"),
         ("| D1 | a | b | nothing | none yet |", "names no test"),
-        ("| D1 | a | b | `live/test_gate.py::ramps_are_slow` |", "has 3 cells"),
-        ("`live/test_gate.py::stands_by_itself`", "does not exist"),  # a helper, not a promise
+        ("| D1 | a | b | `gate/test_gate.py::ramps_are_slow` |", "has 3 cells"),
+        ("`gate/test_gate.py::stands_by_itself`", "does not exist"),  # a helper, not a promise
     ],
 )
 def test_the_check_finds_what_is_wrong(row, said):

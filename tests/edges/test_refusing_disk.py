@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from edges.hostile import AGENT, row
-from live.logs import quick
+from log.logs import quick
 from test_checkpoint import same, small
 from ursa import checkpoint, durable, segments
 from ursa.errors import UserError

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from ursa import cli
-from ursa.live import script, train_command
-from ursa.live.modes import Kind, Mode
+from ursa.emulator import script
+from ursa.gate.modes import Kind, Mode
+from ursa.live import train_command
 
 PAGE = (Path(__file__).parents[2] / "docs" / "robot.md").read_text()
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

@@ -13,20 +13,21 @@ import sys
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
 from pathlib import Path
 
-from live.kills import trap
-from live.logs import LAYOUT, served, step
+from log.kills import trap
+from log.logs import LAYOUT, served, step
+from ursa.channel import carrier, channel
+from ursa.channel.carrier import Broken, Kind, Taken
+from ursa.channel.channel import Channel, Door
 from ursa.config import alone
-from ursa.live import carrier, channel, place
 from ursa.live import settings as living
-from ursa.live.carrier import Broken, Kind, Taken
 from ursa.live.carrying import Carrying, introduced
-from ursa.live.channel import Channel, Door
 from ursa.live.desk import Desk
-from ursa.live.ledger import Ledger
 from ursa.live.replica import Replica
 from ursa.live.settings import Live
+from ursa.log.ledger import Ledger
 from ursa.presets import preset
 from ursa.run import folder as runs
+from ursa.shared import place
 
 KEY = b"k" * 64
 LIVE = Live(observation=3, action=2, posture=1, skill=2)

@@ -6,13 +6,14 @@ from pathlib import Path
 import numpy as np
 
 from ursa import checkpoint, durable
-from ursa.live import mailbox, pulse
+from ursa.gate import mailbox
 from ursa.live.learning import Learning
-from ursa.live.ledger import Ledger
-from ursa.live.record import Layout, pack
 from ursa.live.settings import Live
 from ursa.live.student import Student, alone
+from ursa.log.ledger import Ledger
+from ursa.log.record import Layout, pack
 from ursa.run.settings import configure
+from ursa.shared import pulse
 from ursa.types import Row, Sizes
 
 SIZES, SKILL = Sizes(observation=7, action=2, posture=2), 2

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ursa.live.mailbox import Pose, Told
-from ursa.live.modes import Mode
-from ursa.live.wire import SERVO, State, decode_state, encode_state
+from ursa.gate.mailbox import Pose, Told
+from ursa.gate.modes import Mode
+from ursa.gate.wire import SERVO, State, decode_state, encode_state
 from ursa.robot.engine import Ticks
 
 TICK = 0.002

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ursa.live import gate, machine, mailbox
+from ursa.gate import gate, machine, mailbox
+from ursa.gate.limits import limits_of
+from ursa.gate.modes import Mode
+from ursa.gate.wire import SERVO, Command, State
+from ursa.gate.wired import Wired
 from ursa.live.gating import told_of
-from ursa.live.limits import limits_of
-from ursa.live.modes import Mode
-from ursa.live.wire import SERVO, Command, State
-from ursa.live.wired import Wired
 from ursa.robot.a1 import A1
 
 PERIOD = 0.01

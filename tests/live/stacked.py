@@ -11,9 +11,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from live.logs import LAYOUT
-from ursa.live import keeper, place, pulse, settings, store
+from log.logs import LAYOUT
+from ursa.live import settings
 from ursa.live.settings import Live, Modules, Patience, Restarts
+from ursa.log import store
+from ursa.shared import keeper, place, pulse
 
 TESTS = Path(__file__).parents[1]
 LIMIT = 120.0  # s for anything to happen: only a stack that does not go on at all takes so long

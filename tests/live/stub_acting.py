@@ -4,9 +4,12 @@ from contextlib import closing
 
 import numpy as np
 
-from ursa.live import child, mailbox, pulse, record, ring, settings, store
-from ursa.live.clock import open_clock
-from ursa.live.modes import Mode
+from ursa.gate import mailbox
+from ursa.gate.modes import Mode
+from ursa.live import child, settings
+from ursa.log import record, store
+from ursa.shared import pulse, ring
+from ursa.shared.clock import open_clock
 from ursa.types import Row
 
 PERIOD = 0.05

@@ -2,8 +2,8 @@
 
 import sys
 
+from ursa.gate.link import Link
 from ursa.live import child, gating
-from ursa.live.link import Link
 
 CYCLES = 1200  # until it breaks: the robot stands by then
 

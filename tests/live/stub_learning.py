@@ -2,8 +2,10 @@
 
 import time
 
-from ursa.live import child, pulse, settings, store
-from ursa.live.watermark import Journal, Watermark
+from ursa.live import child, settings
+from ursa.log import store
+from ursa.log.watermark import Journal, Watermark
+from ursa.shared import pulse
 
 
 def main(folder):

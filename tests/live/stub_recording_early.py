@@ -4,8 +4,8 @@ import os
 import signal
 
 from ursa.live import child, recording
-from ursa.live.ledger import Ledger
-from ursa.live.store import Recorder
+from ursa.log.ledger import Ledger
+from ursa.log.store import Recorder
 
 real = Ledger.commit
 

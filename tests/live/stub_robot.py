@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ursa.live.keeper import Keeper
-from ursa.live.packet import COMMAND, STATE, sealed
-from ursa.live.wire import JOINTS, SERVO, State, decode_command, encode_state
+from ursa.gate.packet import COMMAND, STATE, sealed
+from ursa.gate.wire import JOINTS, SERVO, State, decode_command, encode_state
+from ursa.shared.keeper import Keeper
 
 TICK = 0.002
 LYING = np.tile([0.0, 1.2, -2.65], 4)

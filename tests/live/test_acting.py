@@ -7,17 +7,19 @@ import pytest
 
 from live.puppets import TICK, Puppet, states
 from ursa.env.arena import Arena, arena
+from ursa.gate import wired
+from ursa.gate.modes import Mode
+from ursa.gate.wired import Wired
 from ursa.live import arena as floor
-from ursa.live import record, ring, wired
 from ursa.live.actor import Actor
 from ursa.live.homeward import Script
-from ursa.live.modes import Mode
-from ursa.live.record import Layout, Mark
-from ursa.live.rows import left_out
-from ursa.live.wired import Wired
+from ursa.log import record
+from ursa.log.record import Layout, Mark
+from ursa.log.rows import left_out
 from ursa.robot import gait
 from ursa.robot.a1 import A1
 from ursa.robot.legged import LeggedBody
+from ursa.shared import ring
 from ursa.task import registry as tasks
 from ursa.types import Sizes
 

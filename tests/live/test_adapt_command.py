@@ -10,9 +10,9 @@ from runs import A1 as CONFIG
 from runs import quickly
 from ursa.env.arena import Arena
 from ursa.errors import UserError
+from ursa.gate.modes import Mode, Order
 from ursa.live import stander
 from ursa.live.adapt_command import adapted
-from ursa.live.modes import Mode, Order
 from ursa.live.settings import Live
 from ursa.live.stander import Stander
 from ursa.repair import play as playing

@@ -6,10 +6,10 @@ import jaxtyping
 import numpy as np
 import pytest
 
-from live.emulated import Pilot, driven
+from emulator.emulated import Pilot, driven
+from ursa.emulator.emulator import Emulator
 from ursa.live import homing as gaits
 from ursa.live.arena import Arena, Homing, Zone, bearing, follow, velocity, zone
-from ursa.live.emulator import Emulator
 from ursa.live.homing import steering, step_home
 from ursa.robot.a1 import A1
 

@@ -19,18 +19,20 @@ import numpy as np
 import pytest
 
 from live.carriers import KEY, LIVE, Once, begun
-from live.logs import LAYOUT, quick, served, step
+from log.logs import LAYOUT, quick, served, step
 from ursa import durable
+from ursa.channel import carrier, channel
+from ursa.channel.carrier import Broken, Kind, Unwanted
+from ursa.channel.channel import Channel, Door
 from ursa.errors import UserError
-from ursa.live import carrier, channel, handover, place, replica
+from ursa.live import replica
 from ursa.live import settings as living
-from ursa.live.carrier import Broken, Kind, Unwanted
 from ursa.live.carrying import Carrying, introduced
-from ursa.live.channel import Channel, Door
 from ursa.live.desk import Desk
-from ursa.live.ledger import Ledger
 from ursa.live.replica import Replica
 from ursa.live.settings import Live
+from ursa.log.ledger import Ledger
+from ursa.shared import handover, place
 
 TESTS = Path(__file__).parents[1]
 OTHER = b"o" * 64

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from ursa.errors import UserError
+from ursa.gate.mailbox import Pose
 from ursa.live.arena import Arena
 from ursa.live.homeward import Guide, Script, guide, upright
-from ursa.live.mailbox import Pose
 from ursa.robot.a1 import A1
 from ursa.run.agent import Agent
 

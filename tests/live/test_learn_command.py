@@ -10,20 +10,14 @@ from dataclasses import replace
 import pytest
 
 from live.carriers import LIVE, begun
-from live.logs import LAYOUT, quick, served, step
 from live.stacked import AGAIN, BRISK, STUBS, TESTS, until
+from log.logs import LAYOUT, quick, served, step
+from ursa.channel import channel, secret
 from ursa.errors import UserError
-from ursa.live import (
-    channel,
-    learn_command,
-    place,
-    pulse,
-    replica,
-    secret,
-    train_command,
-)
+from ursa.live import learn_command, replica, train_command
 from ursa.live.carrying import Carrying
-from ursa.live.ledger import Ledger
+from ursa.log.ledger import Ledger
+from ursa.shared import place, pulse
 
 
 @pytest.fixture

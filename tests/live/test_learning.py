@@ -22,18 +22,20 @@ from live.lessons import (
 from runs import Killed, lines, quickly
 from ursa import checkpoint, replay
 from ursa.errors import UserError
-from ursa.live import record, ring, rounds, rows, store
-from ursa.live.handover import Publisher, Subscriber
+from ursa.live import rounds
 from ursa.live.learning import Learning
-from ursa.live.ledger import Refused
 from ursa.live.pace import UNSEEN, Pace, allowed, behind
 from ursa.live.pilot import Pilot
-from ursa.live.pulse import Pulse
-from ursa.live.record import Mark
 from ursa.live.snapshot import memory
-from ursa.live.store import Log
 from ursa.live.student import Student
-from ursa.live.watermark import Journal, entries
+from ursa.log import record, rows, store
+from ursa.log.ledger import Refused
+from ursa.log.record import Mark
+from ursa.log.store import Log
+from ursa.log.watermark import Journal, entries
+from ursa.shared import ring
+from ursa.shared.handover import Publisher, Subscriber
+from ursa.shared.pulse import Pulse
 
 SEED = 20261115
 

@@ -17,11 +17,12 @@ from live.lessons import LIVE, Recording, begin, differing, drained, leaves
 from runs import quickly
 from ursa import checkpoint
 from ursa.errors import UserError
-from ursa.live import handover, snapshot, student
-from ursa.live.handover import Subscriber
+from ursa.live import snapshot, student
 from ursa.live.learning import Learning
 from ursa.live.pilot import Pilot
 from ursa.live.snapshot import memory
+from ursa.shared import handover
+from ursa.shared.handover import Subscriber
 
 
 @pytest.fixture(scope="module", autouse=True)

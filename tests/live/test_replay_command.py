@@ -12,9 +12,9 @@ from ursa import checkpoint
 from ursa.errors import UserError
 from ursa.live import settings
 from ursa.live.learning import Learning
-from ursa.live.ledger import Ledger
 from ursa.live.replay_command import again, differences, replay
-from ursa.live.watermark import Journal, entries
+from ursa.log.ledger import Ledger
+from ursa.log.watermark import Journal, entries
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -11,10 +11,11 @@ from dataclasses import replace
 
 import pytest
 
-from live.logs import quick
 from live.stacked import AGAIN, STUBS, recorded, stacked, until
-from ursa.live import mailbox, settings, stop_command
-from ursa.live.modes import Mode, Order
+from log.logs import quick
+from ursa.gate import mailbox
+from ursa.gate.modes import Mode, Order
+from ursa.live import settings, stop_command
 
 KILLS = int(os.environ.get("URSA_STACK_KILLS", "30"))
 VICTIMS = ("gate", "actor", "recorder", "learner", "supervisor", "robot")

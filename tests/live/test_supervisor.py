@@ -8,32 +8,23 @@ from dataclasses import replace
 
 import pytest
 
-from live.gated import STANDING, said
+from gate.gated import STANDING, said
 from live.stacked import BRISK, live_of, until
 from ursa.claim import Claim
 from ursa.errors import UserError
-from ursa.live import (
-    backoff,
-    conduct,
-    dashboard,
-    keys,
-    mailbox,
-    orphans,
-    place,
-    pulse,
-    ready,
-    settings,
-)
+from ursa.gate import mailbox
+from ursa.gate.heard import Wish
+from ursa.gate.limits import limits_of
+from ursa.gate.mailbox import Told
+from ursa.gate.modes import Mode, Order
+from ursa.live import backoff, conduct, dashboard, keys, orphans, ready, settings
 from ursa.live.backoff import Backoff
 from ursa.live.conduct import Given
-from ursa.live.heard import Wish
-from ursa.live.limits import limits_of
-from ursa.live.mailbox import Told
-from ursa.live.modes import Mode, Order
 from ursa.live.settings import Live, Modules, Restarts
 from ursa.live.supervisor import GAVE_UP, LOCK, Supervisor
 from ursa.live.ward import Ward
 from ursa.robot.a1 import A1
+from ursa.shared import place, pulse
 
 LIMITS = limits_of(A1)
 RULE = Restarts(first=1.0, most=30.0, healthy=60.0, window=600.0, allowed=8)

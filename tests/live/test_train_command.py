@@ -9,18 +9,20 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from live.logs import quick
 from live.stacked import TESTS, live_of, stacked, until
+from log.logs import quick
 from ursa import durable
 from ursa.config import alone
 from ursa.errors import UserError
-from ursa.live import mailbox, place, settings, stop_command, train_command
+from ursa.gate import mailbox
+from ursa.live import settings, stop_command, train_command
 from ursa.live.settings import Live, Modules
 from ursa.presets import preset
 from ursa.robot import registry as robots
 from ursa.run import folder as folders
 from ursa.run import preflight
 from ursa.run.plan import method_of
+from ursa.shared import place
 from ursa.task import registry as tasks
 
 LINK = ["--link", "udp://127.0.0.1:8007"]

@@ -1,1 +1,1 @@
-"""A robot in real time: its wire, its gate and the link between them. No JAX in these files."""
+"""Learning on a robot: its processes, the commands that start them, and their settings."""

@@ -14,17 +14,20 @@ from typing import Any
 
 from ursa.config import alone
 from ursa.env.arena import Arena
+from ursa.gate import mailbox
+from ursa.gate.wired import Wired
 from ursa.live import arena as floor
-from ursa.live import child, mailbox, pulse, ring, settings, store
+from ursa.live import child, settings
 from ursa.live.actor import Actor
-from ursa.live.clock import open_clock
 from ursa.live.homeward import guide
 from ursa.live.pace import Pace
 from ursa.live.settings import Live
-from ursa.live.wired import Wired
+from ursa.log import store
 from ursa.robot import registry as robots
 from ursa.robot.legged import LeggedBody
 from ursa.run import folder as place
+from ursa.shared import pulse, ring
+from ursa.shared.clock import open_clock
 from ursa.task import registry as tasks
 
 APART = 0.05  # real seconds between two looks for what another process has to make first

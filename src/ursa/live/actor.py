@@ -14,14 +14,15 @@ from jaxtyping import Float
 
 from ursa.env.arena import Arena, Outcome
 from ursa.errors import UserError
+from ursa.gate.mailbox import Pose
+from ursa.gate.wired import Wired
 from ursa.live import arena as floor
-from ursa.live import record, ring
 from ursa.live.homeward import upright
-from ursa.live.mailbox import Pose
-from ursa.live.record import Layout, Mark
-from ursa.live.wired import Wired
+from ursa.log import record
+from ursa.log.record import Layout, Mark
 from ursa.robot import gait
 from ursa.robot.legged import LeggedBody
+from ursa.shared import ring
 from ursa.types import Row
 
 Array = np.ndarray

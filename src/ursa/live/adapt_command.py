@@ -13,10 +13,10 @@ from ursa.errors import UserError
 from ursa.evaluate.definitions import TRIALS
 from ursa.evaluate.pilot import Pilot
 from ursa.evaluate.study import refuse_unfinished
+from ursa.gate.wired import Wired
 from ursa.live import settings as living
 from ursa.live.settings import Live
 from ursa.live.stander import gated
-from ursa.live.wired import Wired
 from ursa.repair import adaptation, picture
 from ursa.repair.adaptation import Adaptation
 from ursa.repair.command import line, summary, title

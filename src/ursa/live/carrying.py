@@ -15,16 +15,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ursa.channel import carrier, secret
+from ursa.channel import channel as channels
+from ursa.channel.carrier import Broken, Hello, Kind, Taken, Unwanted, Welcome
+from ursa.channel.channel import Channel
 from ursa.errors import UserError
-from ursa.live import carrier, child, handover, orphans, place, secret, settings
-from ursa.live import channel as channels
-from ursa.live.carrier import Broken, Hello, Kind, Taken, Unwanted, Welcome
-from ursa.live.channel import Channel
-from ursa.live.pulse import Pulse
+from ursa.live import child, orphans, settings
 from ursa.live.replica import carried
 from ursa.live.settings import Live
-from ursa.live.shelf import Shelf
+from ursa.log.shelf import Shelf
 from ursa.run import folder as runs
+from ursa.shared import handover, place
+from ursa.shared.pulse import Pulse
 
 NAP = 0.05  # s between two looks at the log when there is nothing to carry
 AGAIN, LONGEST = 0.5, 30.0  # s until a learner that is gone is called again: doubled up to

@@ -7,10 +7,10 @@ after any fault: the way back is the way of the first start.
 
 from dataclasses import dataclass
 
-from ursa.live.heard import Wish
-from ursa.live.limits import Limits
-from ursa.live.mailbox import Told
-from ursa.live.modes import Kind, Mode, Order
+from ursa.gate.heard import Wish
+from ursa.gate.limits import Limits
+from ursa.gate.mailbox import Told
+from ursa.gate.modes import Kind, Mode, Order
 
 AGAIN = {Order.STAND: 1.0, Order.RUN: 0.1, Order.LIE_DOWN: 0.5, Order.ACKNOWLEDGE: 1.0}
 UP = (Mode.STAND, Mode.RUN, Mode.HOLD)

@@ -3,10 +3,10 @@
 import logging
 from contextlib import suppress
 
+from ursa.channel import carrier
+from ursa.channel.carrier import Broken, Hello, Kind
+from ursa.channel.channel import Channel, Door
 from ursa.errors import UserError, shortened
-from ursa.live import carrier
-from ursa.live.carrier import Broken, Hello, Kind
-from ursa.live.channel import Channel, Door
 from ursa.live.replica import Replica
 
 HELLO = carrier.SHORT  # bytes that are read of somebody whose rows we do not know yet

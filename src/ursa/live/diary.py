@@ -9,9 +9,9 @@ import logging
 import time
 from pathlib import Path
 
+from ursa.gate.mailbox import Told
+from ursa.gate.modes import Kind
 from ursa.live.gating import Events
-from ursa.live.mailbox import Told
-from ursa.live.modes import Kind
 
 NAME = "interventions.jsonl"
 EVERY = 10.0  # s between two lines of counts

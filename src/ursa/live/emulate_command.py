@@ -10,15 +10,15 @@ from typing import Annotated
 
 import tyro
 
+from ursa.emulator import script as scripts
+from ursa.emulator.emulator import Emulator
+from ursa.emulator.serving import Server, listening, serve_shared, serve_wall, write_book
 from ursa.errors import UserError, unknown
-from ursa.live import script as scripts
-from ursa.live.clock import path_of
-from ursa.live.emulator import Emulator
-from ursa.live.keeper import PATIENCE, Keeper
-from ursa.live.link import ROBOT_PORT, Address
-from ursa.live.serving import Server, listening, serve_shared, serve_wall, write_book
-from ursa.live.where import POSE_PORT
+from ursa.gate.link import ROBOT_PORT, Address
+from ursa.gate.where import POSE_PORT
 from ursa.robot.number import number, whole
+from ursa.shared.clock import path_of
+from ursa.shared.keeper import PATIENCE, Keeper
 
 LOOPBACK = "127.0.0.1"  # no option: an emulator that other machines can reach is a mistake
 

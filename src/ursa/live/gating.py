@@ -1,7 +1,7 @@
 """Gating: the gate as a process. The only one with a link to the robot; no JAX.
 
-Everything it decides is in `gate.py`; here are the clock, the link and the shared memory. Whatever
-way it ends, the last thing the robot hears is the limp command. It touches no disk in its loop.
+What it decides is in `ursa.gate`; here are the clock, the link and the shared memory. Whatever way
+it ends, the last thing the robot hears is the limp command. It touches no disk in its loop.
 """
 
 import gc
@@ -13,17 +13,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ursa.live import blackbox, child, gate, machine, mailbox, pose, pulse, settings, slots
-from ursa.live.clock import Clock, open_clock
-from ursa.live.limits import Limits
-from ursa.live.link import Link, address
-from ursa.live.machine import GateState
-from ursa.live.mailbox import Told
-from ursa.live.modes import SERVO_MODES, Counts, Event, Kind, Mode, Order
-from ursa.live.place import shared
+from ursa.gate import blackbox, gate, machine, mailbox, pose
+from ursa.gate.limits import Limits
+from ursa.gate.link import Link, address
+from ursa.gate.machine import GateState
+from ursa.gate.mailbox import Told
+from ursa.gate.modes import SERVO_MODES, Counts, Event, Kind, Mode, Order
+from ursa.gate.where import Receiver
+from ursa.gate.wire import Command, Refused, State
+from ursa.live import child, settings
 from ursa.live.settings import Live
-from ursa.live.where import Receiver
-from ursa.live.wire import Command, Refused, State
+from ursa.shared import pulse, slots
+from ursa.shared.clock import Clock, open_clock
+from ursa.shared.place import shared
 
 EVENTS, EVENT_SIZE, EVENTS_KEPT = b"ursaevnt", 240, 1024
 NAMES = ("cycle", "now", "kind", "level", "detail")  # of an event, as others read it

@@ -7,9 +7,9 @@ import numpy as np
 from jaxtyping import Float
 
 from ursa.errors import UserError
+from ursa.gate.mailbox import Pose
 from ursa.live import arena as floor
 from ursa.live.homing import step_home
-from ursa.live.mailbox import Pose
 from ursa.robot.reading import up_of
 from ursa.robot.spec import RobotSpec
 

@@ -10,7 +10,7 @@ import tty
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ursa.live.modes import Order
+from ursa.gate.modes import Order
 
 MEANING = {
     "s": Order.STOP,

@@ -9,15 +9,16 @@ from typing import Annotated
 
 from tyro.conf import arg
 
+from ursa.channel import channel as channels
+from ursa.channel import secret
 from ursa.claim import Claim
-from ursa.live import channel as channels
-from ursa.live import orphans, secret
-from ursa.live import place as memory
+from ursa.live import orphans
 from ursa.live.desk import Desk
 from ursa.live.replica import Replica
 from ursa.live.ward import Ward
 from ursa.run import folder as place
 from ursa.run import stop
+from ursa.shared import place as memory
 
 LOOK = 0.05  # s between two looks at the learner when the robot is silent
 DONE, GAVE_UP = 0, 1

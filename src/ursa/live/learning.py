@@ -17,20 +17,20 @@ from jaxtyping import Float
 from ursa.errors import UserError
 from ursa.journal import Journal
 from ursa.live import child, rounds, settings, snapshot
-from ursa.live import rows as reading
-from ursa.live.handover import Publisher
-from ursa.live.ledger import Refused
 from ursa.live.pace import behind
-from ursa.live.pulse import Pulse
 from ursa.live.settings import Live
-from ursa.live.store import Log
 from ursa.live.student import Student, warm
-from ursa.live.sums import Sums
-from ursa.live.watermark import Journal as Watermarks
-from ursa.live.watermark import Watermark
+from ursa.log import rows as reading
+from ursa.log.ledger import Refused
+from ursa.log.store import Log
+from ursa.log.sums import Sums
+from ursa.log.watermark import Journal as Watermarks
+from ursa.log.watermark import Watermark
 from ursa.run import folder as place
 from ursa.run.compiled import keep_programs
 from ursa.run.publish import publish
+from ursa.shared.handover import Publisher
+from ursa.shared.pulse import Pulse
 from ursa.types import Row
 
 Array = np.ndarray

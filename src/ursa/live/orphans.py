@@ -9,9 +9,9 @@ from pathlib import Path
 
 from ursa.claim import Claim
 from ursa.errors import UserError
-from ursa.live import pulse
-from ursa.live.place import shared
 from ursa.live.settings import ROLES, Live
+from ursa.shared import pulse
+from ursa.shared.place import shared
 
 PAUSE = 0.05  # s between two looks
 PROCESSES = Path("/proc")

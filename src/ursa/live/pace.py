@@ -8,8 +8,8 @@ that time stands still until the learner has caught up.
 import math
 from pathlib import Path
 
-from ursa.live import pulse
 from ursa.live.settings import Live
+from ursa.shared import pulse
 
 UNSEEN = 256  # rows on disk that the learner may not have looked at yet
 

@@ -18,9 +18,9 @@ from ursa.agent import act as acting
 from ursa.agent.state import Policy
 from ursa.errors import UserError
 from ursa.live import snapshot
-from ursa.live.handover import Subscriber
 from ursa.run.learner import ACT, stream
 from ursa.run.plan import Plan
+from ursa.shared.handover import Subscriber
 
 Array = np.ndarray
 LOOK = 0.02  # real seconds between two looks for a new policy

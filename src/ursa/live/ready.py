@@ -7,11 +7,11 @@ from contextlib import closing
 from pathlib import Path
 
 from ursa.errors import UserError
-from ursa.live import clock as clocks
-from ursa.live.link import Link, address
-from ursa.live.place import refuse_remote
+from ursa.gate.link import Link, address
+from ursa.gate.wire import State
 from ursa.live.settings import Live
-from ursa.live.wire import State
+from ursa.shared import clock as clocks
+from ursa.shared.place import refuse_remote
 
 SAFETY = 3  # times the room that the rows are expected to take
 ANSWER = 2.0  # s for the robot to answer a limp command

@@ -4,8 +4,9 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from ursa.live import child, pulse, settings
-from ursa.live.store import Recorder
+from ursa.live import child, settings
+from ursa.log.store import Recorder
+from ursa.shared import pulse
 
 PAUSE = 0.02  # s between two looks at the ring
 

@@ -14,9 +14,9 @@ from ursa import checkpoint
 from ursa.errors import UserError, listed, unknown
 from ursa.journal import Progress
 from ursa.live import rounds, settings
-from ursa.live.record import Layout
-from ursa.live.store import Log
 from ursa.live.student import Student
+from ursa.log.record import Layout
+from ursa.log.store import Log
 from ursa.run import folder as place
 from ursa.run.compiled import keep_programs
 

@@ -13,17 +13,18 @@ from typing import Any
 
 from ursa import config as checking
 from ursa import durable
+from ursa.channel import carrier
+from ursa.channel.carrier import Broken, Hello, Kind, Taken, Unwanted, Welcome
 from ursa.config import Config
 from ursa.errors import UserError, brief
-from ursa.live import carrier, handover, pulse
 from ursa.live import settings as living
-from ursa.live.carrier import Broken, Hello, Kind, Taken, Unwanted, Welcome
-from ursa.live.ledger import Ledger, Refused
-from ursa.live.place import shared
 from ursa.live.settings import Live
-from ursa.live.shelf import Shelf
+from ursa.log.ledger import Ledger, Refused
+from ursa.log.shelf import Shelf
 from ursa.run import folder as place
 from ursa.run import settings
+from ursa.shared import handover, pulse
+from ursa.shared.place import shared
 
 ORIGIN = "origin.json"
 LARGEST = 1 << 16  # bytes of it

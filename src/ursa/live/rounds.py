@@ -16,11 +16,11 @@ from jaxtyping import Float
 
 from ursa import checkpoint
 from ursa.errors import UserError
-from ursa.live import rows as reading
 from ursa.live.pace import allowed
-from ursa.live.store import Log
 from ursa.live.student import Student
-from ursa.live.watermark import Watermark, entries, refuse_lost
+from ursa.log import rows as reading
+from ursa.log.store import Log
+from ursa.log.watermark import Watermark, entries, refuse_lost
 from ursa.run import folder as place
 from ursa.types import Row
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from ursa import durable
+from ursa.channel.channel import tcp
 from ursa.errors import UserError, brief, listed, unknown
-from ursa.live import link as linking
-from ursa.live.channel import tcp
-from ursa.live.limits import Limits, limits_of
-from ursa.live.record import Layout
+from ursa.gate import link as linking
+from ursa.gate.limits import Limits, limits_of
+from ursa.log.record import Layout
 from ursa.robot import registry as robots
 from ursa.types import Sizes
 
@@ -71,7 +71,7 @@ class Live:
     robot: str = "a1"
     link: str = "udp://127.0.0.1:8007"  # where the robot listens
     clock: str = "wall"  # or shared:PATH, as an emulator keeps it
-    pose: str = ""  # udp://HOST:PORT where poses arrive, see `where.py`; "": nobody watches
+    pose: str = ""  # udp://HOST:PORT where poses arrive, see `gate/where.py`; "": nobody watches
     acknowledge: str = "operator"  # who unlatches faults; "emulator": nobody need, loopback only
     limits: Mapping[str, Any] = field(default_factory=dict)  # narrower ones for the gate
     # learning

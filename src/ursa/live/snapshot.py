@@ -11,12 +11,12 @@ import numpy as np
 
 from ursa.agent.state import Policy, begin, policy
 from ursa.errors import UserError
-from ursa.live import handover
-from ursa.live.mapped import Mapped
-from ursa.live.place import shared
 from ursa.live.student import Student
 from ursa.run.learner import DRAW, Learner, stream
 from ursa.run.plan import Plan
+from ursa.shared import handover
+from ursa.shared.mapped import Mapped
+from ursa.shared.place import shared
 
 Array = np.ndarray
 DRAWS = 64  # skills in a snapshot: more than are tried before the next one comes

@@ -13,15 +13,16 @@ from pathlib import Path
 
 from ursa.claim import Claim
 from ursa.errors import UserError
-from ursa.live import child, conduct, gating, mailbox, ready, settings
-from ursa.live.clock import open_clock
+from ursa.gate import mailbox
+from ursa.gate.machine import FOLLOWING
+from ursa.gate.modes import Order
+from ursa.gate.wired import Wired
+from ursa.live import child, conduct, gating, ready, settings
 from ursa.live.conduct import Given
 from ursa.live.homeward import upright
-from ursa.live.machine import FOLLOWING
-from ursa.live.modes import Order
 from ursa.live.settings import Live
-from ursa.live.wired import Wired
 from ursa.robot import registry as robots
+from ursa.shared.clock import open_clock
 
 Say = Callable[[str], None]
 LONG, LONGEST = 20.0, 600.0  # s for standing up, then somebody is told; then we give up

@@ -10,8 +10,9 @@ from typing import Annotated
 from tyro.conf import Positional
 
 from ursa.errors import UserError
-from ursa.live import mailbox, settings, supervisor
-from ursa.live.modes import Order
+from ursa.gate import mailbox
+from ursa.gate.modes import Order
+from ursa.live import settings, supervisor
 
 WAIT = 3.0  # s for the gate to take an order in
 LOOK = 0.002

@@ -19,7 +19,7 @@ from ursa import replay
 from ursa.config import Config, alone
 from ursa.env.arena import arena_of
 from ursa.errors import UserError
-from ursa.live import rows as reading
+from ursa.log import rows as reading
 from ursa.run.learner import FRESH, metric_names, stream, update
 from ursa.run.plan import Plan, plan
 from ursa.run.publish import unsound

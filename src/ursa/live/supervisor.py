@@ -12,25 +12,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ursa.claim import Claim
-from ursa.live import (
-    blackbox,
-    child,
-    conduct,
-    gating,
-    mailbox,
-    orphans,
-    place,
-    pulse,
-    settings,
-    store,
-)
+from ursa.gate import blackbox, mailbox
+from ursa.gate.modes import SERVO_MODES, Mode, Order
+from ursa.live import child, conduct, gating, orphans, settings
 from ursa.live.conduct import Given
 from ursa.live.diary import Diary
 from ursa.live.keys import Keys
-from ursa.live.modes import SERVO_MODES, Mode, Order
 from ursa.live.settings import ROLES, Live
-from ursa.live.sleepers import Sleepers
 from ursa.live.ward import Ward
+from ursa.log import store
+from ursa.shared import place, pulse
+from ursa.shared.sleepers import Sleepers
 
 LOCK = "lock"  # the same that `ursa train` takes: one run at a time in a folder
 DONE, GAVE_UP, INTERRUPTED = 0, 1, 130

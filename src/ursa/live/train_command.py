@@ -10,10 +10,11 @@ from typing import Annotated, Literal
 
 from tyro.conf import arg
 
+from ursa.channel import secret
 from ursa.claim import Claim
 from ursa.config import Config, alone
 from ursa.errors import UserError
-from ursa.live import keys, ready, secret
+from ursa.live import keys, ready
 from ursa.live import settings as living
 from ursa.live.dashboard import Dashboard
 from ursa.live.settings import Live, Modules

@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from ursa.live import backoff, child, pulse
+from ursa.live import backoff, child
 from ursa.live.backoff import Backoff
 from ursa.live.settings import Live
+from ursa.shared import pulse
 
 Say = Callable[[str], None]
 LOGS = "logs"

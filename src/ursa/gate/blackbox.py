@@ -1,0 +1,118 @@
+"""Black box: what the robot said and was told in the last minute, for whoever asks what happened.
+
+The gate writes every cycle into shared memory and never waits; the supervisor puts it on disk when
+a fault is latched or the gate has died. It survives the gate, not a power cut.
+
+    blackbox/000003.npy    one line per cycle, `numpy.load` reads it
+    blackbox/000003.json   why, when, and the checksum of the file above
+"""
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from ursa import durable
+from ursa.gate.modes import Event, Kind, Mode
+from ursa.gate.wire import JOINTS, Command, Refused, State
+from ursa.shared import slots
+from ursa.shared.place import shared
+
+KIND, FOLDER = b"ursablck", "blackbox"
+NOTHING, GOOD, BAD = range(3)  # what arrived
+MODES, KINDS = tuple(Mode), tuple(Kind)
+KEPT = 50  # dumps; a run that faults for hours must not fill the disk
+
+LINE = np.dtype(
+    [
+        *[("now", "<f8"), ("mode", "u1"), ("arrived", "u1"), ("tick", "<u4"), ("events", "<u8")],
+        *[("quaternion", "<f4", 4), ("gyro", "<f4", 3), ("acceleration", "<f4", 3)],
+        *[(n, "<f4", JOINTS) for n in ("angle", "speed", "torque")],
+        *[("temperature", "i1", JOINTS), ("motor", "u1", JOINTS), ("foot_force", "<f4", 4)],
+        *[(n, "<f4", JOINTS) for n in ("told_angle", "told_kp", "told_kd")],
+        *[("remote", "u1", 40)],
+    ]
+)
+
+
+def create(folder: Path, cycles: int) -> None:
+    """Memory for so many cycles."""
+    slots.prepare(_place(folder), KIND, slots=cycles, size=LINE.itemsize)
+
+
+class BlackBox:
+    """The gate's hand on it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._slots = slots.Writer(_place(folder), KIND)
+
+    def note(
+        self,
+        now: float,
+        mode: Mode,
+        packet: State | Refused | None,
+        command: Command,
+        events: Iterable[Event],
+    ) -> None:
+        """One cycle."""
+        line = np.zeros((), LINE)
+        line["now"], line["mode"] = now, MODES.index(mode)
+        line["events"] = sum({1 << KINDS.index(event.kind) for event in events})
+        if isinstance(packet, State):
+            line["arrived"], line["tick"] = GOOD, packet.tick
+            for name in ("quaternion", "gyro", "acceleration", "angle", "speed", "torque"):
+                line[name] = getattr(packet, name)
+            line["temperature"], line["motor"] = packet.temperature, packet.mode
+            line["foot_force"] = packet.foot_force
+            line["remote"] = np.frombuffer(packet.remote, "u1")
+        elif packet is not None:
+            line["arrived"] = BAD
+        line["told_angle"], line["told_kp"], line["told_kd"] = (
+            *(command.angle, command.kp, command.kd),
+        )
+        self._slots.put(line.tobytes())
+
+    def close(self) -> None:
+        self._slots.close()
+
+
+def lines(folder: Path) -> np.ndarray:
+    """What is in the memory now, oldest first."""
+    reader = slots.Reader(_place(folder), KIND)
+    try:
+        found = b"".join(data for _, data in reader.since(0))
+    finally:
+        reader.close()
+    return np.frombuffer(found, LINE)
+
+
+def dump(folder: Path, why: str) -> Path | None:
+    """Put the memory on disk; None if it is empty or there have been enough."""
+    place = folder / FOLDER
+    place.mkdir(exist_ok=True)
+    number = 1 + max((int(path.stem) for path in place.glob("[0-9]*.json")), default=0)
+    found = lines(folder)
+    if not len(found) or number > KEPT:
+        return None
+    path = place / f"{number:06d}.npy"
+    with durable.room_for("the black box", place, found.nbytes):
+        with open(path, "wb") as file:
+            np.save(file, found, allow_pickle=False)
+        about = {
+            "why": why,
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),  # a label
+            "seconds": float(found["now"][-1] - found["now"][0]),
+            "cycles": len(found),
+            "modes": [str(mode) for mode in MODES],
+            "events": [str(kind) for kind in KINDS],
+            "arrived": ["nothing", "a good packet", "a bad packet"],
+            "file": durable.describe(path.read_bytes()),
+        }
+        durable.write(path.with_suffix(".json"), durable.to_json(about))
+        durable.sync_folder(place)
+    return path
+
+
+def _place(folder: Path) -> Path:
+    return shared(folder) / "blackbox"

@@ -1,0 +1,1 @@
+"""Between processes: memory that outlives them, signs of life, and one clock. No JAX."""

@@ -1,0 +1,151 @@
+"""The emulated robot notices every command that breaks a rule, and none that keeps them all."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gate.gated import LIMITS, STANDING, said
+from ursa.emulator.audit import Audit
+from ursa.gate.wire import Command
+
+ZERO = np.zeros(12)
+
+
+def command(angle=STANDING, **changed) -> Command:
+    stiff = Command(
+        angle=np.array(angle, float), speed=ZERO, torque=ZERO, kp=LIMITS.kp, kd=LIMITS.kd
+    )
+    return replace(stiff, **changed)
+
+
+def begun(spread: float = 0.0) -> Audit:
+    """A robot that stands, and has been told to for one cycle."""
+    audit = Audit(LIMITS, spread=spread)
+    audit.tell(1.0, said(1))
+    assert audit.hear(1.002, command()) is None
+    audit.tell(1.002, said(2))
+    return audit
+
+
+def moved(by: float) -> np.ndarray:
+    return STANDING + by * np.eye(12)[4]
+
+
+GOOD = [command(), command(moved(0.024)), command(moved(-0.024)), LIMITS.limp]
+BAD = {
+    "not finite": command(moved(np.nan)),
+    "fed forward": command(torque=ZERO + 1.0),
+    "or speed fed": command(speed=ZERO + 1.0),
+    "gains above": command(kp=LIMITS.kp + 1),
+    "no damping": command(kd=ZERO),
+    "target moved 0.0500 rad in 2.0 ms": command(moved(0.05)),
+}
+
+
+@pytest.mark.parametrize("good", GOOD)
+def test_a_command_inside_the_limits_passes(good):
+    audit = begun()
+    assert audit.hear(1.004, good) is None
+    assert audit.counts["violations"] == 0
+
+
+@pytest.mark.parametrize("rule", BAD)
+def test_a_command_outside_is_named(rule):
+    audit = begun()
+    wrong = audit.hear(1.004, BAD[rule])
+    assert wrong is not None
+    assert rule in wrong
+    assert (audit.counts["violations"], len(audit.said)) == (1, 1)
+
+
+def test_a_target_out_of_range_is_named():
+    audit, low = begun(), STANDING.copy()
+    low[2] = -2.66  # 0.014 rad beyond what a target may be
+    for count in range(50):  # led there slowly
+        share = min(1.0, count / 40)
+        angle = STANDING + share * (low - STANDING)
+        audit.tell(1.004 + count * 0.002, said(3 + count, angle))
+        wrong = audit.hear(1.005 + count * 0.002, command(angle + 0.021 * (angle != STANDING)))
+    assert wrong is None
+    wrong = audit.hear(1.2, command(low - 0.03))
+    assert wrong is not None
+    assert "out of range" in wrong
+
+
+def test_a_first_target_far_from_the_robot_is_named():
+    for by, wrong in ((0.01, None), (0.03, "first target 0.030 rad from the robot")):
+        audit = Audit(LIMITS)
+        audit.tell(1.0, said(1))
+        assert audit.hear(1.002, command(moved(by))) == wrong
+        audit = begun()
+        audit.silent()
+        assert audit.hear(1.2, command(moved(by))) is not None  # said nothing for too long
+        audit.tell(1.2, said(9))
+        audit.silent()
+        assert audit.hear(1.202, command(moved(by))) == wrong
+
+
+def test_a_target_that_jumps_to_where_the_robot_is_begins_anew():
+    audit = begun()
+    audit.tell(1.003, said(3, moved(0.3)))
+    assert audit.hear(1.004, command(moved(0.3))) is None
+
+
+def test_too_much_torque_is_named():
+    audit = begun()
+    audit.tell(1.003, said(3, STANDING - 0.5, speed=ZERO))
+    # 80 x 0.5 = 40 N m of 33.5; but the gate may still believe the state before
+    assert audit.hear(1.004, command()) is None
+    assert audit.hear(1.1, command()) is None
+    audit.tell(1.15, said(4, STANDING - 0.5, speed=ZERO))
+    wrong = audit.hear(1.19, command())
+    assert wrong is not None
+    assert wrong.startswith("asks for 40.00 N m")
+
+
+def test_a_link_that_squeezes_commands_together_is_allowed_for():
+    assert begun().hear(1.0021, command(moved(0.024))) is not None
+    assert begun(spread=0.002).hear(1.0021, command(moved(0.024))) is None
+
+
+def test_commands_that_lay_about_while_this_machine_was_busy_are_allowed_for():
+    audit = begun()
+    audit.slack = 0.01
+    assert audit.hear(1.0021, command(moved(0.1))) is None
+    assert audit.hear(1.0021, command(moved(0.3))) is not None
+
+
+def test_a_target_that_was_overtaken_by_a_limp_command_is_no_first_one():
+    for spread, wrong in ((0.01, False), (0.0, True)):
+        audit = begun(spread)
+        assert audit.hear(1.004, LIMITS.limp) is None
+        audit.tell(1.004, said(3, moved(0.1)))
+        audit.tell(1.005, said(4, moved(0.1)))
+        for _ in range(300):  # all that it said before is forgotten
+            audit.tell(1.006, said(5, moved(0.1)))
+        assert (audit.hear(1.007, command(moved(0.02))) is not None) is wrong
+        assert audit.hear(1.03, LIMITS.limp) is None
+        assert audit.hear(1.06, command(moved(0.02))) is not None
+
+
+def test_after_a_long_silence_a_target_is_a_first_one():
+    audit = begun()
+    audit.tell(1.1, said(3, moved(0.1)))
+    assert audit.hear(1.1, command()) is None  # a gate may overlook a tenth of a second
+    audit.tell(1.3, said(4, moved(0.1)))
+    wrong = audit.hear(1.3, command())
+    assert wrong is not None
+    assert wrong.startswith("first target 0.100")
+
+
+def test_an_old_target_that_a_new_beginning_has_overtaken_is_the_links_doing():
+    audit = begun()
+    fallen = replace(said(3), angle=moved(0.3))
+    audit.tell(1.02, fallen)
+    assert audit.hear(1.022, command(moved(0.3))) is None  # after a gap: where the robot is
+    assert audit.hear(1.0225, command(moved(0.02)), overtaken=True) is None
+    assert audit.hear(1.024, command(moved(0.31))) is None  # goes on from the new target
+    assert (audit.counts["overtaken"], audit.counts["violations"]) == (1, 0)
+    assert "moved" in str(audit.hear(1.0245, command(moved(0.02))))  # the same, not overtaken
+    assert "not finite" in str(audit.hear(1.025, command(moved(np.nan)), overtaken=True))

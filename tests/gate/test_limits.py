@@ -1,0 +1,95 @@
+"""Limits follow from the spec, can be narrowed, and cannot be widened past the hardware."""
+
+from dataclasses import fields, replace
+
+import jaxtyping
+import numpy as np
+import pytest
+
+from gate.gated import LOWER, UPPER, is_limp
+from ursa.errors import UserError
+from ursa.gate.limits import ORDERED, Limits, limits_of
+from ursa.robot.a1 import A1
+from ursa.robot.go2 import GO2
+from ursa.robot.point import POINT
+
+
+@pytest.fixture(autouse=True)
+def no_checks_but_ours(monkeypatch):
+    """A user's numbers must be refused by the package, not by the type checker of the tests."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+
+
+RANGED = [each for each in fields(Limits) if each.metadata]
+
+
+def test_the_a1_keeps_five_hundredths_from_its_stops():
+    limits = limits_of(A1)
+    np.testing.assert_allclose(limits.lower, LOWER, atol=1e-6)
+    np.testing.assert_allclose(limits.upper, UPPER, atol=1e-6)
+    assert limits.torque.tolist() == [33.5] * 12
+    assert limits.kp.tolist() == [80.0] * 12
+    assert limits.kd.tolist() == [1.0, 2.0, 2.0] * 4
+    assert limits.lying.tolist() == pytest.approx([0.0, 1.3, -2.6] * 4)
+    assert is_limp(limits.limp)
+
+
+@pytest.mark.parametrize("spec", [A1, GO2])
+def test_stance_and_lying_pose_lie_inside(spec):
+    limits = limits_of(spec)
+    for pose in (limits.stance, limits.lying):
+        assert (pose >= limits.lower).all()
+        assert (pose <= limits.upper).all()
+
+
+@pytest.mark.parametrize("each", RANGED, ids=lambda each: each.name)
+def test_no_limit_can_be_widened_and_each_says_what_is_allowed(each):
+    allowed = each.metadata
+    for value in (allowed["least"] - 1, allowed["most"] + 1, float("nan"), float("inf"), "7", True):
+        with pytest.raises(UserError) as said:
+            limits_of(A1, {each.name: value})
+        assert f"{each.name} = {value!r}, allowed {allowed['least']} to" in str(said.value)
+        assert "default" in str(said.value)
+
+
+@pytest.mark.parametrize("each", RANGED, ids=lambda each: each.name)
+def test_every_default_is_allowed(each):
+    assert each.metadata["least"] <= each.default <= each.metadata["most"]
+
+
+@pytest.mark.parametrize(("low", "high"), ORDERED)
+def test_a_later_limit_cannot_come_first(low, high):
+    spans = {each.name: each.metadata for each in RANGED}
+    value = max(spans[low]["least"], spans[high]["least"])
+    if value > min(spans[low]["most"], spans[high]["most"]):
+        return  # the ranges do not overlap: there is no wrong order
+    with pytest.raises(UserError, match=f"{low} = .* must be below {high}"):
+        limits_of(A1, {low: value, high: value})
+
+
+def test_all_mistakes_come_in_one_message():
+    with pytest.raises(UserError, match=r"rate = 99.*tilt = 3"):
+        limits_of(A1, {"rate": 99.0, "tilt": 3.0})
+
+
+def test_a_misspelt_limit_is_named():
+    with pytest.raises(UserError, match=r'unknown gate limit "rat".*did you mean rate'):
+        limits_of(A1, {"rat": 3.0})
+
+
+def test_a_robot_without_legs_has_no_gate():
+    with pytest.raises(UserError, match="no legs"):
+        limits_of(POINT)
+
+
+def test_a_slow_motor_lowers_what_is_allowed():
+    slow = replace(A1, joints=tuple(replace(joint, speed=11.0) for joint in A1.joints))
+    with pytest.raises(UserError, match=r"slowest motor's 11\.0 rad/s"):
+        limits_of(slow)
+    assert limits_of(slow, {"rate": 8.0, "overspeed": 10.0}).rate == 8.0
+
+
+def test_narrower_limits_are_taken():
+    limits = limits_of(A1, {"margin": 0.2, "torque_share": 0.5, "reach": 0.1})
+    np.testing.assert_allclose(limits.upper, UPPER - 0.15, atol=1e-6)
+    assert limits.torque.tolist() == [16.75] * 12

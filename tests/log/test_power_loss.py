@@ -1,0 +1,144 @@
+"""Power may go at any moment: what was acknowledged is there, what is there is what was written.
+
+`log.crash` says what is simulated, what is taken from SQLite's documentation, and what only a
+pulled plug could show.
+"""
+
+import os
+import random
+import shutil
+
+import pytest
+
+from log import crash
+from log.logs import quick
+from ursa import durable
+from ursa.log import volume, witness
+from ursa.log.volume import Volume
+from ursa.log.witness import Witness
+
+SEED = 7
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """One folder to run in and one to crash in."""
+    root = quick(tmp_path)
+    for name in ("run", "crashed"):
+        (root / name).mkdir()
+    yield root / "run", root / "crashed"
+    shutil.rmtree(root, ignore_errors=True)
+
+
+def explored(patch, folders, states, sabotage=None):
+    """Violations in so many crash states of a run, recorded with a protection removed or not."""
+    print(f"seed {SEED}")
+    disk = crash.recorded(patch, folders[0], random.Random(SEED), sabotage)
+    return crash.explore(disk, folders[1], states, SEED)
+
+
+def test_the_recorded_run_has_moments_of_every_sort(monkeypatch, folders):
+    disk = crash.recorded(monkeypatch, folders[0], random.Random(SEED))
+    assert disk.told > 30
+    assert disk.moments[-1].told == disk.told
+    assert {moment.what for moment in disk.moments} >= {
+        "renamed",
+        "witness written",
+        "witness synced",
+        "commit on its way",
+        "commit done",
+        "fold on its way",
+        "close folds",
+        "log removed",
+        "told",
+    }
+
+
+def test_20000_crash_states_lose_nothing_and_raise_no_false_alarm(monkeypatch, folders):
+    assert explored(monkeypatch, folders, 20_000) == []
+
+
+def witness_not_synced(patch):
+    patch.setattr(witness, "sync", lambda file: None)
+
+
+def log_not_synced(patch):
+    class Lazy(volume.Connection):
+        def execute(self, question, *values):
+            return super().execute(question.replace("= FULL", "= NORMAL"), *values)
+
+    patch.setattr(volume, "Connection", Lazy)
+
+
+def acknowledged_before_the_commit(patch):
+    hands = []
+    make, commit = Witness.__init__, Volume.commit
+
+    def born(self, *words):
+        make(self, *words)
+        hands.append(self)
+
+    def early(self, first, records):
+        hands[-1].acknowledge(first + len(records))
+        commit(self, first, records)
+
+    patch.setattr(Witness, "__init__", born)
+    patch.setattr(Volume, "commit", early)
+
+
+def witness_without_checksum(patch):
+    def trusting(data):
+        if len(data) != witness.SLOT.size:
+            return None
+        _, _, number, writes, begin, end, _ = witness.SLOT.unpack(data)
+        return witness.Said(number=number, writes=writes, begin=begin, end=end)
+
+    patch.setattr(witness, "_unpacked", trusting)
+
+
+def both_slots_at_once(patch):
+    put = witness.write
+
+    def twice(file, data, offset):
+        put(file, data, 0)
+        put(file, data, witness.APART)
+
+    patch.setattr(witness, "write", twice)
+
+
+def names_not_synced(patch):
+    patch.setattr(durable, "sync_folder", lambda folder: None)
+
+
+def new_files_not_synced(patch):
+    patch.setattr(durable, "write", lambda path, data: path.write_bytes(data) and None)
+
+
+def renamed_in_place(patch):
+    """A file gets its name before its bytes."""
+
+    def hasty(old, new):
+        data = old.read_bytes()
+        os.unlink(old)
+        new.write_bytes(b"")
+        durable.sync_folder(new.parent)
+        durable.write(new, data)
+
+    patch.setattr(durable, "rename", hasty)
+
+
+@pytest.mark.parametrize(
+    "sabotage",
+    [
+        witness_not_synced,
+        log_not_synced,
+        acknowledged_before_the_commit,
+        witness_without_checksum,
+        both_slots_at_once,
+        names_not_synced,
+        new_files_not_synced,
+        renamed_in_place,
+    ],
+)
+def test_with_a_protection_removed_the_same_check_fails(monkeypatch, folders, sabotage):
+    assert explored(monkeypatch, folders, 600, sabotage)
