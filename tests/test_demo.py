@@ -53,6 +53,7 @@ def done(feature, speed, unsafe=None):
         unsafe=nothing if unsafe is None else np.asarray(unsafe, float),
         airborne=nothing,
         joint_speed=nothing,
+        torque=nothing,
         power=nothing,
         hand=np.zeros(count, bool),
     )

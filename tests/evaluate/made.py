@@ -105,6 +105,7 @@ def rolled(rng: np.random.Generator, skill: Array, rows: Array, method: str, tas
         unsafe=unsafe,
         airborne=rng.uniform(0, 0.05, m),
         joint_speed=rng.uniform(5, 9, m),
+        torque=rng.uniform(0.3, 0.9, m),
         power=rng.uniform(40, 80, m),
         hand=np.zeros(m, bool),
     )

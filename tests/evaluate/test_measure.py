@@ -10,6 +10,7 @@ from evaluate.conftest import DAMAGES, SHORT, STUDY
 from runs import A1, POINT, quickly
 from ursa import Agent
 from ursa.errors import UserError
+from ursa.evaluate.definitions import distinct
 from ursa.evaluate.measure import measure
 from ursa.evaluate.results import load, save
 from ursa.evaluate.study import Study, failing, job
@@ -70,6 +71,29 @@ def test_dominic_tries_all_of_its_skills_and_takes_the_best(measured):
         assert it.tried.tolist() == list(range(8))
         assert it.chosen == it.ret.argmax()
     assert found.skills.feature.shape == (8, 13)  # no phi: the mean posture
+
+
+def test_skills_of_dominic_are_told_apart_by_the_features_of_a_yardstick(measured):
+    tool, mine = (Agent.load(measured(it)[0]) for it in ("ursa", "dominic"))
+    few = replace(STUDY, damages={})
+    found = measure(mine, few, yardstick=tool)
+    assert tool.repertoire is not None
+    assert found.skills.feature.shape == (8, 2)
+    delta = float(tool.repertoire.delta)
+    apart = distinct(found.skills.feature, np.asarray(tool.repertoire.ruler), delta)
+    assert found.notes["distinct"] == apart.sum()
+    assert 1 <= apart.sum() <= 8
+    assert found.ruler is None  # it aims at none of these features: nothing can be missed
+
+
+def test_a_yardstick_must_have_features_of_the_same_postures(measured, tmp_path):
+    mine = Agent.load(measured("dominic")[0])
+    with pytest.raises(UserError, match="an agent of dominic has no features"):
+        job(mine, STUDY, mine)
+    config = configure("tiny", {"task": "velocity", "skill": {"feature": "identity"}})
+    other = Agent.load(born(config, tmp_path / "run"))
+    with pytest.raises(UserError, match="its task is velocity, this agent's forward"):
+        job(mine, STUDY, other)
 
 
 def test_daydreamer_has_one_policy_and_eight_rollouts_of_it(measured):

@@ -59,7 +59,7 @@ def test_the_training_commands_are_ones_that_ursa_understands(run):
 def test_the_measuring_command_uses_flags_that_it_has():
     from ursa.evaluate.command import evaluate
 
-    words = Setting(quick=True).measure(RUNS[0])
+    words = [it for run in RUNS for it in Setting(quick=True).measure(run)]
     known = inspect.signature(evaluate).parameters
     assert words[0] == "evaluate"
     assert {it.removeprefix("--") for it in words if it.startswith("--")} <= set(known)
@@ -67,7 +67,7 @@ def test_the_measuring_command_uses_flags_that_it_has():
 
 def test_only_what_is_missing_is_done(tmp_path):
     setting = Setting(runs=tmp_path / "runs", results=tmp_path / "results", seeds=2)
-    ursa, dominic = RUNS[:2]
+    ursa, daydreamer = RUNS[0], RUNS[2]
     assert [words[0] for words in missing(setting, [ursa])] == ["train", "evaluate"]
     place = setting.runs / ursa.name
     place.mkdir(parents=True)
@@ -80,9 +80,9 @@ def test_only_what_is_missing_is_done(tmp_path):
     for file in setting.files(ursa):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("")
-    assert [words[-1] for words in missing(setting, [ursa, dominic])] == [
-        str(setting.runs / dominic.name),
-        str(setting.results / dominic.name),
+    assert [words[-1] for words in missing(setting, [ursa, daydreamer])] == [
+        str(setting.runs / daydreamer.name),
+        str(setting.results / daydreamer.name),
     ]
 
 

@@ -37,6 +37,7 @@ def roll(z, chance):
         unsafe=one,
         airborne=one,
         joint_speed=one,
+        torque=one,
         power=one,
         hand=one > 0,
     )

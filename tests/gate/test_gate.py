@@ -238,6 +238,26 @@ def after_a_short_gap_it_begins_where_the_robot_is():
     assert bench.mode is Mode.RUN
 
 
+@broken_by(machine, "CONTACT", frozenset())
+def a_limp_robot_that_was_out_of_touch_waits_for_a_person():
+    for silence, waits in ((0.018, False), (0.098, False), (0.104, True), (30.0, True)):
+        for restarted in (False, True):
+            bench = at(Mode.DAMP)
+            ends = bench.now + silence
+            while bench.now < ends - PERIOD / 2:  # long strides where nothing changes any more
+                bench.cycle(None, elapsed=PERIOD if silence < 1 else 0.05, cut=True)
+            bench.tick = 0 if restarted and waits else bench.tick  # switched off and on
+            bench.cycle()
+            assert bench.mode is Mode.DAMP
+            assert bool(bench.state.fault) is waits, (silence, bench.state.fault)
+            bench.cycles(0.1, STANDING)
+            assert bool(bench.state.fault) is waits  # and goes on waiting when all is well again
+            bench.cycle(orders=(Order.ACKNOWLEDGE,))
+            assert (bench.mode, bench.state.fault) == (Mode.DAMP, "")
+            bench.cycle(orders=(Order.STAND,))
+            assert bench.mode is Mode.STAND
+
+
 @broken_by(seen, "newer", lambda tick, than: True)
 def repeated_and_reordered_packets_are_dropped():
     bench = at(Mode.RUN)

@@ -231,7 +231,7 @@ def test_the_black_box_holds_what_was_said_and_told(scene):
 @pytest.mark.parametrize(
     ("mode", "fault", "becomes", "why"),
     [
-        (Mode.DAMP, "", Mode.DAMP, ""),
+        (Mode.DAMP, "", Mode.DAMP, "the gate was started anew"),
         (Mode.DAMP, "joint too fast", Mode.DAMP, "joint too fast"),
         (Mode.RUN, "", Mode.DAMP, "the gate died in run"),
         (Mode.LIE_DOWN, "", Mode.DAMP, "the gate died in lie down"),

@@ -220,6 +220,13 @@ CLAIMS: tuple[Claim, ...] = (
         "at most 1",
         _at_most(1),
     ),
+    Claim(
+        "6",
+        "largest torque of a control step over the motors' peak",
+        Recipe((URSA,), seen.torque),
+        "at most 1",
+        _at_most(1),
+    ),
     Claim("6", "moving skills that leap", Recipe((URSA,), seen.leaps), "none", _at_most(0)),
     Claim("6", "power of a moving skill, W", Recipe((URSA,), seen.power)),
     Claim(

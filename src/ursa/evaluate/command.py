@@ -33,6 +33,7 @@ def evaluate(
     unfinished: bool = False,
     quiet: bool = False,
     pretrained: str | None = None,
+    yardstick: str | None = None,
 ) -> int:
     """Measure a run: what its skills return, also after damage, and how well they are followed.
 
@@ -59,6 +60,8 @@ def evaluate(
         quiet: No progress line.
         pretrained: An agent that comes with ursa, in place of a folder; its results go to
             outputs/NAME/results.
+        yardstick: An agent of ursa (its name or folder) whose features and threshold tell how many
+            skills of a method without features, as dominic, are distinct; unset is: not counted.
     """
     source = shipped.source(folder, pretrained)
     folder = source.agent
@@ -69,7 +72,8 @@ def evaluate(
     if place.exists() and not place.is_dir():
         raise UserError(f"{place} is a file: give another --out")
     keep_programs()
-    jobs = [job(agent, study) for agent in agents(folder, seed, unfinished=unfinished)]
+    ruler = None if yardstick is None else Agent.load(yardstick)
+    jobs = [job(agent, study, ruler) for agent in agents(folder, seed, unfinished=unfinished)]
     with Progress(sum(it.steps for it in jobs), quiet=quiet) as progress:
         done = 0
         for work in jobs:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from ursa.evaluate import curve, damage, tracking
+from ursa.evaluate import curve, damage, definitions, tracking
 from ursa.evaluate.crowd import Crowd
 from ursa.evaluate.damage import Adapt, Candidates
 from ursa.evaluate.results import Adapted, Results, Source, Tracked, Tried, settings
@@ -24,12 +24,14 @@ def measure(
     run: Path | None = None,
     watch: Watch | None = None,
     adapt: Adapt | None = None,
+    yardstick: Agent | None = None,
 ) -> Results:
     """All that a study asks for; `run` is the folder the agent comes from, for its learning curve.
 
     `adapt` chooses after damage; unset is trial and error on a repertoire, and trying all else.
+    By the features of `yardstick` the skills of a method without features are told apart.
     """
-    return carried_out(job(agent, study or Study()), run=run, watch=watch, adapt=adapt)
+    return carried_out(job(agent, study or Study(), yardstick), run=run, watch=watch, adapt=adapt)
 
 
 def carried_out(
@@ -38,10 +40,11 @@ def carried_out(
     """The results of a job."""
     agent, study, config = work.agent, work.study, work.agent.config
     discovers = agent.repertoire is not None
+    teller = agent if discovers else work.yardstick
     crowd = Crowd(
         place=work.place,
         policy=agent.policy,
-        feature=agent.feature if discovers else None,
+        feature=teller.feature if teller is not None else None,
         chunk=work.chunk,
         seed=study.seed,
         watch=watch,
@@ -73,8 +76,20 @@ def carried_out(
         | {
             "nonfinite": float(sum((~np.isfinite(it)).sum() for it in returns)),
             "drawn": float(max(0, len(work.z) - known(agent)) if discovers else 0),
-        },
+        }
+        | distinct(work, skills),
     )
+
+
+def distinct(work: Job, skills: Rollouts) -> dict[str, float]:
+    """How many skills of a method without features are distinct by those of the yardstick."""
+    if work.yardstick is None:
+        return {}
+    measure, threshold = ruler(work.yardstick), delta(work.yardstick)
+    assert measure is not None
+    assert threshold is not None
+    once = skills.feature[: known(work.agent)]  # the first rows are every skill once
+    return {"distinct": float(definitions.distinct(once, measure, threshold).sum())}
 
 
 def tried(z: Float[Array, "m D"], value: Float[Array, " m"], found: Rollouts) -> Tried:
@@ -90,6 +105,7 @@ def tried(z: Float[Array, "m D"], value: Float[Array, " m"], found: Rollouts) ->
         unsafe=found.unsafe,
         airborne=found.airborne,
         joint_speed=found.joint_speed,
+        torque=found.torque,
         power=found.power,
         hand=found.hand,
     )

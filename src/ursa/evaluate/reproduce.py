@@ -45,11 +45,20 @@ class Run:
     training: int  # minutes, preset paper, five seeds, one H200: an estimate
     measuring: int  # minutes, five seeds, two cores: an estimate
     least: int = SEEDS  # seeds with which results are enough to be drawn
+    yardstick: str = ""  # a shipped agent by whose features distinct skills are counted
 
 
 RUNS = (
     Run("forward-ursa", "forward", ("rq1", "rq2"), ("--method", "ursa"), 25, 30),
-    Run("forward-dominic", "forward", ("rq1", "rq2"), ("--method", "dominic"), 25, 8),
+    Run(
+        "forward-dominic",
+        "forward",
+        ("rq1", "rq2"),
+        ("--method", "dominic"),
+        25,
+        8,
+        yardstick="a1-forward",
+    ),
     Run("forward-daydreamer", "forward", ("rq1", "rq2"), ("--method", "daydreamer"), 25, 8),
     Run(
         "velocity-ursa",
@@ -89,6 +98,7 @@ class Setting:
     def measure(self, run: Run) -> list[str]:
         """The command that measures a run."""
         words = ["evaluate", str(self.runs / run.name), "--out", str(self.results / run.name)]
+        words += ["--yardstick", run.yardstick] if run.yardstick else []
         return [*words, *(["--quick"] if self.quick else [])]
 
     def files(self, run: Run) -> list[Path]:

@@ -44,13 +44,15 @@ class Tried:
     z: Float[Array, "m D"]
     ret: Float[Array, " m"]  # "nan" where the physics diverged
     value: Float[Array, " m"]  # V(s0, z) as the agent expects it, reward per step
-    feature: Float[Array, "m E"]  # mean phi; of a method without phi, the mean posture
+    # Mean phi, of a method without phi that of the yardstick; without any, the mean posture.
+    feature: Float[Array, "m E"]
     joint_angle: Float[Array, "m A"]
     speed: Float[Array, " m"]
     yaw_rate: Float[Array, " m"]
     unsafe: Float[Array, " m"]
     airborne: Float[Array, " m"]
     joint_speed: Float[Array, " m"]
+    torque: Float[Array, " m"]  # largest of a control step, over the motor's peak
     power: Float[Array, " m"]
     hand: Bool[Array, " m"]
 

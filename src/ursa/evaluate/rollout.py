@@ -39,6 +39,7 @@ class Rollouts:
     unsafe: Float[Array, " m"]  # share of all steps outside the safe set
     airborne: Float[Array, " m"]  # share of steps in which nothing touches the floor
     joint_speed: Float[Array, " m"]  # 99th percentile over all steps and joints, rad/s
+    torque: Float[Array, " m"]  # largest mean of a control step, over the motor's peak
     power: Float[Array, " m"]  # mean, W
     hand: Bool[Array, " m"]  # a hand was needed
 
@@ -119,6 +120,7 @@ def _seen(arena: Arena, outcome: Outcome) -> dict[str, Array]:
         "unsafe": _unsafe(arena.task, reading),
         "airborne": airborne(reading),
         "joint_speed": np.abs(reading.joint_speed),
+        "torque": np.abs(reading.torque) / reading.spec.of_joints("torque"),
         "power": reading.power,
         "hand": outcome.stuck,
     }
@@ -155,6 +157,7 @@ def _summed(kept: dict[str, Array]) -> Rollouts:
         unsafe=kept["unsafe"].mean(axis=1),
         airborne=late["airborne"],
         joint_speed=np.percentile(kept["joint_speed"], 99, axis=(1, 2)),
+        torque=kept["torque"].max(axis=(1, 2)),
         power=late["power"],
         hand=np.asarray(kept["hand"].any(axis=1)),
     )

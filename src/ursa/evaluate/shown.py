@@ -98,6 +98,11 @@ def joint_speed(it: Results) -> float:
     return float(it.skills.joint_speed.max() / limit)
 
 
+def torque(it: Results) -> float:
+    """The largest torque of any rollout (mean of a control step), over the motor's peak."""
+    return float(it.skills.torque.max())
+
+
 def leaps(it: Results) -> float:
     moving = judged.moving(it.skills)
     return float(definitions.leaps(it.skills.airborne)[moving].mean()) if moving.any() else 0.0

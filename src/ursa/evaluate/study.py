@@ -63,6 +63,7 @@ class Job:
     rows: int  # of z that are candidates after damage
     follows: bool  # velocity commands are tracked
     tick: float
+    yardstick: Agent | None = None  # whose features tell the skills of a method without any apart
 
     @property
     def engine(self) -> str:
@@ -86,8 +87,10 @@ class Job:
         return place(self.agent, self.study, count)
 
 
-def job(agent: Agent, study: Study) -> Job:
+def job(agent: Agent, study: Study, yardstick: Agent | None = None) -> Job:
     """What a study asks of an agent."""
+    if yardstick is not None:
+        _refuse_other_features(agent, yardstick)
     robots = place(agent, study, 1)
     spec = robots.body.spec
     tick = getattr(getattr(robots.body, "engine", None), "tick", agent.config.tick)
@@ -104,7 +107,21 @@ def job(agent: Agent, study: Study) -> Job:
         rows=min(rows, len(z)),
         follows=tracking.follows(agent),
         tick=float(tick),
+        yardstick=yardstick if agent.repertoire is None else None,
     )
+
+
+def _refuse_other_features(agent: Agent, yardstick: Agent) -> None:
+    """A yardstick has features, and reads them from the same postures."""
+    mine, theirs = agent.config, yardstick.config
+    if yardstick.repertoire is None:
+        raise UserError(f"yardstick: an agent of {theirs.method} has no features; give one of ursa")
+    for name in ("robot", "task", mine.task):
+        here, there = getattr(mine, name, None), getattr(theirs, name, None)
+        if here != there:
+            raise UserError(
+                f"yardstick: its {name} is {there}, this agent's {here}; give one of the same"
+            )
 
 
 def failing(damages: Mapping[str, str], failure: str) -> Mapping[str, str]:

@@ -1,7 +1,8 @@
 """Machine: what the gate remembers, and which mode follows from trouble, orders and time.
 
 Trouble comes first, then the most careful of the orders, then what follows by itself. Nothing but
-an order ever switches limp motors on, and only an acknowledgement unlatches a fault.
+an order ever switches limp motors on, and only an acknowledgement unlatches a fault. A limp robot
+that was out of touch gets a reason to wait for a person, too: somebody may have carried it away.
 """
 
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ FOLLOWING = frozenset({Mode.RUN, Mode.HOLD})  # modes in which the policy is exp
 UP = frozenset({Mode.STAND, Mode.RUN, Mode.HOLD})
 CAREFUL = (Order.DAMP, Order.LIE_DOWN, Order.ACKNOWLEDGE, Order.STAND, Order.RUN)
 WISHES = frozenset({Kind.BAD_WISH, Kind.STALE_WISH})
+CONTACT = frozenset({Kind.STALE, Kind.GAP})  # at level FAULT: a cable pulled, a robot switched off
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,6 +83,9 @@ def next_mode(
             else:
                 state = _obeyed(limits, order, state, events)
         state = _moved_on(limits, now, level, state)
+    lost = [event for event in found if event.kind in CONTACT and event.level == Level.FAULT]
+    if lost and state.mode is Mode.DAMP and not state.fault:
+        state = replace(state, fault=f"{lost[0].kind} {lost[0].detail}")
     if state.seen.gap and {before, state.mode} <= SERVO_MODES:
         state = replace(state, pose=_anchored(limits, state))
     if state.mode is not before:

@@ -31,6 +31,7 @@ EVENTS, EVENT_SIZE, EVENTS_KEPT = b"ursaevnt", 240, 1024
 NAMES = ("cycle", "now", "kind", "level", "detail")  # of an event, as others read it
 CLAMPS = (Kind.CLAMPED_RANGE, Kind.CLAMPED_REACH, Kind.CLAMPED_RATE, Kind.CLAMPED_TORQUE)
 PLAIN = (Kind.MODE, Kind.ORDER_REFUSED, Kind.ACKNOWLEDGED, Kind.REPEATED_PACKET)  # all in order
+ANEW = "the gate was started anew"
 BEAT = 10  # cycles between two signs of life
 LONGEST_END = 10  # real seconds for lying down after being asked to end
 PATIENCE = 5.0  # s of the clock for the same
@@ -62,14 +63,16 @@ def main(folder: Path) -> int:
 
 
 def resumed(limits: Limits, last: Told | None) -> GateState:
-    """A gate that takes over: limp; counts go on, and what waits for a person still does."""
+    """A gate that takes over: limp; counts go on, and a person looks before it stands up.
+
+    Nobody knows what was done with the robot while it had no gate, also if it was limp by then.
+    """
     state = machine.begin(limits)
     if last is None:
         return state
-    state = replace(state, counts=last.counts)
     mode = Mode.FAULT if last.mode is Mode.FAULT else Mode.DAMP
-    died = f"the gate died in {last.mode.value}" if last.mode in SERVO_MODES else ""
-    return replace(state, mode=mode, fault=last.fault or died)
+    died = f"the gate died in {last.mode.value}" if last.mode in SERVO_MODES else ANEW
+    return replace(state, mode=mode, counts=last.counts, fault=last.fault or died)
 
 
 class Ears:
