@@ -52,6 +52,7 @@ def demo(
     seed: int | None = None,
     damage: str = "FL.upper",
     out: Path = Path("outputs/demo"),
+    gif: bool = False,
 ) -> int:
     """See what URSA is about, in a minute: six skills, a broken leg, eight trials.
 
@@ -69,6 +70,7 @@ def demo(
         damage: What breaks, for example FL.upper, FR+BL, FL.upper:limp or FL:weak=0.5. A joint
             without a kind is frozen at its nominal angle.
         out: Folder for pictures and videos; earlier ones there go.
+        gif: Videos as GIF, which any page shows; so it is also where there is no ffmpeg.
     """
     said = partial(_say, time.monotonic())
     source = shipped.source(folder, USUAL if folder is None and pretrained is None else pretrained)
@@ -83,7 +85,8 @@ def demo(
     known, robot = len(agent.skills), agent.config.robot
     said(f"{agent.config.method} on {robot}, {agent.steps:,} steps: {known} skills")
     out.mkdir(parents=True, exist_ok=True)
-    written = show_skills(agent, skills, promised, out, said)
+    moving = ".gif" if gif else _moving()
+    written = show_skills(agent, skills, promised, (out / "skills").with_suffix(moving), said)
     said(f"{damage} breaks; a few trials:")
     first, chosen = tried(agent, skills, promised, broken)
     said("the same again, five times each, and drawing ...")
@@ -99,7 +102,7 @@ def demo(
     )
     shown = [k * AGAIN for k in range(len(cases))]
     names, hurts = [name for name, *_ in cases], [it for *_, it in cases]
-    written += drawn(out, "damage", after, shown, names, hurts)
+    written += drawn((out / "damage").with_suffix(moving), after, shown, names, hurts)
     print(table(damage, after.rollouts))
     said("done")
     for path in written:
@@ -123,7 +126,7 @@ def show_skills(
     agent: Agent,
     skills: Float[Array, "n D"],
     promised: Float[Array, " n"],
-    out: Path,
+    video: Path,
     said: Callable[[str], None],
 ) -> list[Path]:
     """Try some, draw six; the files written."""
@@ -134,7 +137,7 @@ def show_skills(
     speed = np.round(scene.rollouts.speed, 2) + 0.0  # no minus before nothing
     said(f"drawing {len(best)} ...")
     names = [f"skill {rows[row]}   {speed[row]:.2f} m/s" for row in best]
-    return drawn(out, "skills", scene, best, names)
+    return drawn(video, scene, best, names)
 
 
 def scouts(agent: Agent, skills: Float[Array, "n D"], promised: Float[Array, " n"]) -> list[int]:
@@ -224,15 +227,14 @@ def acting(agent: Agent, z: Float[Array, "m D"]) -> Choose:
 
 
 def drawn(
-    out: Path,
-    name: str,
+    video: Path,
     scene: Scene,
     rows: Sequence[int],
     names: Sequence[str],
     damages: Sequence[Damages] | None = None,
 ) -> list[Path]:
     """A strip with a column for each row and moments below each other, and a video of all."""
-    strip, video = out / f"{name}.png", out / f"{name}{_moving()}"
+    strip = video.with_suffix(".png")
     hurts = damages if damages is not None else [()] * len(rows)
     spec = scene.readings[0].spec
     side = camera(spec, [it.joint for broken in hurts for it in broken])

@@ -8,14 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import sizes
 from edges.hostile import row
 from log.logs import quick
+from sizes import patience, size
 from test_checkpoint import damage, names, same, small
 from ursa import checkpoint, durable, segments
 from ursa.errors import UserError
 from ursa.segments import Segments
 
-SEED, TIMES = 11, 3000
+SEED, TIMES = sizes.SEED + 11, size("URSA_DAMAGES")
 WAYS = ("flip", "flip", "flip", "truncate", "truncate", "extend", "delete")
 
 
@@ -69,6 +71,7 @@ def unnoticed(folder: Path, times: int) -> list[str]:
     return missed
 
 
+@pytest.mark.timeout(patience("URSA_DAMAGES"))
 def test_of_3000_damages_none_goes_unnoticed(folder):
     recorded(folder)
     assert len(files(folder)) == 4

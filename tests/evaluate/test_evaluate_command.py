@@ -56,6 +56,7 @@ def test_another_study_does_not_replace_the_usual_one():
     assert inside(Study(engine="pybullet"), quick=False) == "results-pybullet"
     assert inside(Study(tick=0.002), quick=False) == "results-2ms"
     assert inside(Study(failure="limp"), quick=False) == "results-limp"
+    assert inside(Study(damages={}), quick=False) == "results-undamaged"
 
 
 def tree(folder):

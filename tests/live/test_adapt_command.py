@@ -1,6 +1,9 @@
 """A robot behind its gate as an arena: it stands up, follows, and adapts."""
 
+import io
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,10 +14,12 @@ from runs import quickly
 from ursa.env.arena import Arena
 from ursa.errors import UserError
 from ursa.gate.modes import Mode, Order
+from ursa.gate.wired import Wired
 from ursa.live import stander
 from ursa.live.adapt_command import adapted
 from ursa.live.settings import Live
 from ursa.live.stander import Stander
+from ursa.live.trials import Trials
 from ursa.repair import play as playing
 from ursa.repair.adaptation import hurt
 from ursa.robot import gait
@@ -41,7 +46,7 @@ def standing(small, said=None):
     """An engine whose robot is made to stand, by the orders of a supervisor."""
     engine = small.engine()
     heard = [] if said is None else said
-    engine.set_down = Stander(LIVE, small.orderer, small.wishes, heard.append)
+    engine.set_down = Stander(Path("runs/a1"), LIVE, small.orderer, small.wishes, heard.append)
     return engine
 
 
@@ -162,5 +167,43 @@ def test_a_robot_adapts_over_its_link(small, agent, monkeypatch, capsys):
     assert len(found.search.attempts) == 2
     assert found.body == "a1"
     assert np.isfinite(found.after.ret).all()
-    assert capsys.readouterr().out.count("trial ") == 2
+    out = capsys.readouterr().out
+    assert out.startswith(
+        "2 skills to try, then the best before and the best now 1 times each: 0:00"
+    )
+    assert [line.partition(" of 2")[0] for line in out.splitlines()[1:]] == ["trial 1", "trial 2"]
+    assert all(re.search(r", ETA 0:\d\d$", line) for line in out.splitlines()[1:])
+
+
+class Watch(Wired):
+    """An engine of which only the clock matters."""
+
+    told = None
+
+    def __init__(self):
+        self.time, self.clock = 100.0, self
+
+    def now(self):
+        return self.time
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_the_time_left_follows_from_the_steps_made_and_the_time_they_took():
+    watch, screen = Watch(), Terminal()
+    trials = Trials(watch, 4, 10, screen)
+    assert trials.line() == "0% rollout 1 of 4, step 0 of 10, -, ETA -"
+    watch.time += 3.0  # it stood up
+    for _ in range(10):
+        watch.time += 0.2
+        trials.step()
+    assert trials.left == pytest.approx(15.0)  # 5 s for 10 steps, 30 to go
+    assert trials.line() == "25% rollout 2 of 4, step 0 of 10, -, ETA 0:15"
+    assert screen.getvalue().count("rollout 1 of 4") == 3  # every half second: at 3.2, 3.8, 4.4 s
+    trials.step()
+    trials.over(2)  # stopped after one step: 20 of 40 are behind us
+    assert trials.left == pytest.approx(5.0)
     assert small.modes.count(Mode.STAND) == 5  # for the damage, two trials, and twice again

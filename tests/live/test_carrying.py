@@ -20,6 +20,7 @@ import pytest
 
 from live.carriers import KEY, LIVE, Once, begun
 from log.logs import LAYOUT, quick, served, step
+from sizes import SEED, patience, size
 from ursa import durable
 from ursa.channel import carrier, channel
 from ursa.channel.carrier import Broken, Kind, Unwanted
@@ -39,7 +40,7 @@ OTHER = b"o" * 64
 WEIGHTS = {"weights": np.arange(6, dtype=np.float32), "skills": np.ones((2, 2), np.float32)}
 
 
-def killed(tmp_path, trials, sabotage="", seed=7):
+def killed(tmp_path, trials, sabotage="", seed=7 + SEED):
     """What `live.carriers` counted."""
     root = quick(tmp_path)
     print(f"seed {seed}")
@@ -50,11 +51,13 @@ def killed(tmp_path, trials, sabotage="", seed=7):
     return json.loads(done.stdout)
 
 
+@pytest.mark.timeout(patience("URSA_CARRIER_KILLS"))
 def test_40_kills_of_either_side_lose_no_acknowledged_row_and_double_none(tmp_path):
-    counted = killed(tmp_path, 40)
+    kills = size("URSA_CARRIER_KILLS")
+    counted = killed(tmp_path, kills)
     assert counted.pop("told") > 100
     assert counted.pop("rows") > 200
-    assert counted == {"kills": 40, "errors": 0, "lost": 0, "changed": 0, "alarms": 0}
+    assert counted == {"kills": kills, "errors": 0, "lost": 0, "changed": 0, "alarms": 0}
 
 
 def test_a_learner_that_acknowledges_before_it_commits_would_lose_some(tmp_path):

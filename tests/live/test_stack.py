@@ -13,11 +13,12 @@ import pytest
 
 from live.stacked import AGAIN, STUBS, recorded, stacked, until
 from log.logs import quick
+from sizes import SEED, patience, size
 from ursa.gate import mailbox
 from ursa.gate.modes import Mode, Order
 from ursa.live import settings, stop_command
 
-KILLS = int(os.environ.get("URSA_STACK_KILLS", "30"))
+KILLS = size("URSA_STACK_KILLS")
 VICTIMS = ("gate", "actor", "recorder", "learner", "supervisor", "robot")
 SOON = 8.0  # s after which a sabotaged stack is believed to stand still; four times `BRISK`
 
@@ -67,10 +68,10 @@ def ravage(stack, kills, seed):
     return most, lost, changed, faults
 
 
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(patience("URSA_STACK_KILLS", 1200))
 def test_thirty_random_kills_and_hangs_lose_no_acknowledged_row(folder):
     with stacked(folder) as stack:
-        most, lost, changed, faults = ravage(stack, KILLS, seed=20260101)
+        most, lost, changed, faults = ravage(stack, KILLS, seed=20260101 + SEED)
         assert most > 5 * KILLS
         assert (lost, changed, faults) == ([], [], [])
 

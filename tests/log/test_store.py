@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from log.logs import KIND, LAYOUT, oracle, oracles, quick, served, step
+from sizes import SEED, patience, size
 from ursa.errors import UserError
 from ursa.log import store, witness
 from ursa.log.ledger import Ledger
@@ -22,9 +23,11 @@ from ursa.log.volume import Volume
 from ursa.shared import place, ring
 
 TESTS = Path(__file__).parents[1]
+KILLS = size("URSA_STORE_KILLS")
+long = pytest.mark.timeout(patience("URSA_STORE_KILLS"))
 
 
-def killed(tmp_path, scene, trials, sabotage="", seed=11):
+def killed(tmp_path, scene, trials, sabotage="", seed=11 + SEED):
     """What a scene of `log.kills` counted."""
     root = quick(tmp_path)
     print(f"seed {seed}")
@@ -42,20 +45,23 @@ def run(tmp_path):
     place.forget(tmp_path)
 
 
+@long
 def test_300_kills_lose_no_acknowledged_record(tmp_path):
-    counted = killed(tmp_path, "log", 300)
+    counted = killed(tmp_path, "log", KILLS)
     assert counted.pop("acknowledged") > 1000
-    assert counted == {"kills": 300, "lost": 0, "changed": 0, "alarms": 0}
+    assert counted == {"kills": KILLS, "lost": 0, "changed": 0, "alarms": 0}
 
 
 def test_acknowledging_before_the_commit_would_lose_some(tmp_path):
     assert killed(tmp_path, "log", 20, "early")["lost"] > 0
 
 
+@long
 def test_80_kills_of_actor_and_recorder_lose_nothing_that_was_handed_over(tmp_path):
-    counted = killed(tmp_path, "stack", 40)
+    each = round(KILLS / 7.5)
+    counted = killed(tmp_path, "stack", each)
     assert counted.pop("handed over") > 100
-    assert counted == {"kills": 80, "lost": 0, "changed": 0, "alarms": 0}
+    assert counted == {"kills": 2 * each, "lost": 0, "changed": 0, "alarms": 0}
 
 
 def test_releasing_the_ring_before_the_commit_would_lose_some(tmp_path):

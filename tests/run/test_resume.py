@@ -5,7 +5,6 @@ test run.
 """
 
 import json
-import os
 import random
 import shutil
 import signal
@@ -17,16 +16,16 @@ import jax
 import pytest
 
 from runs import A1, POINT, Fate, Killed, differing, environment, lines, quickly
+from sizes import SEED, patience, size
 from ursa import checkpoint
 from ursa.errors import UserError
 from ursa.run.folder import config_of
 from ursa.run.train import train
 
-pytestmark = pytest.mark.usefixtures("quick")
-KILLS = int(os.environ.get("URSA_KILLS", "8"))
+pytestmark = [pytest.mark.usefixtures("quick"), pytest.mark.timeout(patience("URSA_KILLS"))]
+KILLS = size("URSA_KILLS")
 REAL = max(2, KILLS // 4)  # by the kernel, of a process of its own
 RIDDEN = KILLS // 4  # on the A1
-SEED = int(os.environ.get("URSA_KILL_SEED", "0"))
 
 
 def survive(monkeypatch, tmp_path, config, deaths):
@@ -76,7 +75,7 @@ def test_a_death_inside_a_save_is_survived(monkeypatch, tmp_path, point, kind):
     assert lines(grave) == lines(point)
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(patience("URSA_KILLS", 1800))
 def test_a_process_killed_by_the_kernel_goes_on_bit_for_bit(tmp_path, point):
     rng, out = random.Random(SEED), tmp_path / "run"
     words = [sys.executable, "-m", "ursa", "train", "--quiet"]

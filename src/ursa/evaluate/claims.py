@@ -233,13 +233,13 @@ CLAIMS: tuple[Claim, ...] = (
         "6",
         "median return at 2 ms physics over that at 5 ms",
         Recipe((FINE, URSA), seen.median_return, seen.ratio, alike=False),
-        command=f"{PHYSICS}{FINE} --tick 0.002",
+        command=f"{PHYSICS}{FINE} --tick 0.002 --no-damages",
     ),
     Claim(
         "6",
         "median return in PyBullet (unseen physics) over that in MuJoCo",
         Recipe((BULLET, URSA), seen.median_return, seen.ratio, alike=False),
-        command=f"{PHYSICS}{BULLET} --body pybullet",
+        command=f"{PHYSICS}{BULLET} --body pybullet --no-damages",
     ),
     Claim(
         "7",

@@ -166,8 +166,21 @@ class Link:
 
 def claimed(robot: Address) -> Claim:
     """Hold a robot, or UserError: two gates on one robot would fight over its motors."""
+    return _held(robot, "lock")
+
+
+def reserved(robot: Address) -> Claim:
+    """Hold a robot for a whole run, before the first packet and between two gates; or UserError.
+
+    Gates come and go, each with the claim above. Two runs that start at once would both find the
+    robot free of gates; of this claim only one gets hold.
+    """
+    return _held(robot, "run.lock")
+
+
+def _held(robot: Address, suffix: str) -> Claim:
     folder = place.MEMORY if os.access(place.MEMORY, os.W_OK) else Path(tempfile.gettempdir())
-    name = f"ursa-robot-{robot[0].replace(':', '_')}-{robot[1]}.lock"
+    name = f"ursa-robot-{robot[0].replace(':', '_')}-{robot[1]}.{suffix}"
     return Claim(folder / name, Path(f"the robot at {robot[0]}:{robot[1]}"), "end it first")
 
 

@@ -3,6 +3,7 @@
     gate -> everybody        Told     every cycle; the last 128 of them can be read
     actor -> gate            Wish     every control step; only the newest counts
     supervisor -> gate       Order    numbered, one after another
+    keys -> gate             Order    the same, from the thread that hears the terminal
     operator -> gate         Order    the same, for `ursa robot stop`
 
 None of it is on disk, and all of it outlives any process: a gate that starts anew finds the fault
@@ -27,7 +28,7 @@ TOLD, WISH, ORDERS = b"ursatold", b"ursawish", b"ursaordr"
 KEPT = 128  # cycles of the gate that can still be read: 0.25 s
 LONGEST = 240  # bytes of a fault's reason
 MODES, ALL_ORDERS = tuple(Mode), tuple(Order)
-WRITERS = ("supervisor", "operator")
+WRITERS = ("supervisor", "keys", "operator")
 PLAUSIBLE = 64  # joints of a wish at most
 
 STATE = np.dtype(
@@ -161,7 +162,7 @@ class Wishes:
 
 
 class Orderer:
-    """One of the two mouths that order; UserError if somebody is speaking through it."""
+    """One of the mouths that order; UserError if somebody is speaking through it."""
 
     def __init__(self, folder: Path, who: str) -> None:
         self._slots = slots.Writer(_orders(folder, who), ORDERS)

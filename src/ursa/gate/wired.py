@@ -22,6 +22,7 @@ from ursa.shared.clock import Clock
 
 Array = np.ndarray
 OLDEST = 0.025  # s: a step that ended with an older state is not one to learn from
+SILENT = 0.25  # s: a gate that says nothing for longer is dead or as good as that
 MISSED = 0.5  # share of the gate's cycles that a step must have seen
 
 
@@ -60,6 +61,7 @@ class Wired:
         """`tick` is the gate's cycle; `set_down` makes the robot stand, for who may order that."""
         self.spec, self.tick, self.clock = spec, tick, clock
         self._ear, self._mouth, self.set_down = ear, mouth, set_down
+        self.stepped: Callable[[], None] | None = None  # called after each control step
         self._due = clock.now()
         self.told: Told | None = None  # by the gate, last
         self.trouble = ""  # why the last step is not one to learn from
@@ -103,6 +105,8 @@ class Wired:
         """One control step: the gate draws the line to the last target itself."""
         self._mouth.wish(target[0, -1], self.clock.now())
         heard = self._period()
+        if self.stepped is not None:
+            self.stepped()
         return _ticks(self.spec, [told.state for told in heard if told.state] or [self.state])
 
     def look(self) -> Ticks:
@@ -114,7 +118,9 @@ class Wired:
 
     def diverged(self) -> Bool[Array, " n"]:
         """For who can have it stand up again: the gate has taken it out of the policy's hands."""
-        given_up = self.told is None or self.told.mode not in FOLLOWING
+        told = self.told
+        given_up = told is None or told.mode not in FOLLOWING
+        given_up = given_up or (told is not None and self.clock.now() - told.now > SILENT)
         return np.array([self.set_down is not None and given_up])
 
     def impair(self, impairment: Impairment) -> None:

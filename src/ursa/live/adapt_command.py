@@ -8,16 +8,20 @@ from typing import Any, Literal
 import numpy as np
 
 from ursa import durable
+from ursa.adapt.ite import Attempt
 from ursa.env.arena import Arena
 from ursa.errors import UserError
 from ursa.evaluate.definitions import TRIALS
 from ursa.evaluate.pilot import Pilot
 from ursa.evaluate.study import refuse_unfinished
 from ursa.gate.wired import Wired
+from ursa.journal import duration
 from ursa.live import settings as living
 from ursa.live.settings import Live
 from ursa.live.stander import gated
+from ursa.live.trials import Trials
 from ursa.repair import adaptation, picture
+from ursa.repair import play as playing
 from ursa.repair.adaptation import Adaptation
 from ursa.repair.command import line, summary, title
 from ursa.repair.prior import candidates, value
@@ -54,9 +58,9 @@ def adapt(
       ursa robot adapt outputs/a1 --link udp://192.168.123.10:8007      a robot that is broken
       ursa robot adapt outputs/a1 --link udp://127.0.0.1:8007 --damage FL.upper      an emulator
 
-    SAFETY. Read docs/robot.md first. Stop it with its remote, or from another terminal with
-    `ursa robot stop OUT`; Ctrl-C lays it down. A trial in which the gate had to step in counts for
-    nothing.
+    SAFETY. Read docs/robot.md first. Stop it with s, space or Enter in this terminal, with its
+    remote, or from another terminal with `ursa robot stop OUT`; a here acknowledges, then it goes
+    on. Ctrl-C lays it down. A trial in which the gate had to step in counts for nothing.
 
     Args:
         folder: Where the run was written, or a folder with a published agent.
@@ -105,10 +109,17 @@ def adapted(agent: Agent, engine: Wired, damage: str, **options: Any) -> Adaptat
     value(agent, skills)
     engine.set_down = set_down
     most = min(options["trials"], len(skills))
-    return adaptation.adapt(
-        agent,
-        damage,
-        robot=robot,
-        told=lambda attempt: print(line(attempt, most), flush=True),
-        **options,
+    progress = Trials(engine, most + 2 * adaptation.AGAIN, playing.STEPS)
+    engine.stepped = progress.step
+    length = duration(progress.count * progress.steps * engine.spec.period)
+    print(
+        f"{most} skills to try, then the best before and the best now {adaptation.AGAIN} times "
+        f"each: {length} of walking, and getting up between",
+        flush=True,
     )
+
+    def told(attempt: Attempt) -> None:
+        progress.over(attempt.number)
+        print(f"{line(attempt, most)}, ETA {duration(progress.left)}", flush=True)
+
+    return adaptation.adapt(agent, damage, robot=robot, told=told, **options)

@@ -1,22 +1,47 @@
-"""Ready: whatever would stop a run on a robot is found before anything is started or moved."""
+"""Ready: whatever would stop a run on a robot is found before anything is started or moved.
+
+The robot is held first, and until the run ends: of two starts at once, in whatever folders, one is
+refused before it has sent a packet.
+"""
 
 import shutil
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
+from ursa.claim import Claim
 from ursa.errors import UserError
-from ursa.gate.link import Link, address
+from ursa.gate.link import Link, address, reserved
 from ursa.gate.wire import State
+from ursa.live import orphans
 from ursa.live.settings import Live
 from ursa.shared import clock as clocks
 from ursa.shared.place import refuse_remote
 
+LOCK = "lock"  # the same that `ursa train` takes: one run at a time in a folder
 SAFETY = 3  # times the room that the rows are expected to take
 ANSWER = 2.0  # s for the robot to answer a limp command
 TRIALS, SHARE = 100, 0.1  # naps of one cycle; share of them that may be a cycle late
 GIGA = 1e9
+
+
+def held(stack: ExitStack, folder: Path, live: Live, say: Callable[[str], None]) -> Claim:
+    """Robot and folder, for this process alone until the stack is left, and all is ready.
+
+    A folder that is not there yet is made last: a refusal leaves nothing behind.
+    """
+    begun = folder.exists()
+    claim = _claimed(stack, folder) if begun else None
+    stack.enter_context(closing(reserved(address(live.link))))
+    if begun:  # a gate of a run whose supervisor was killed is still laying the robot down
+        orphans.leave(folder, live, say)
+    check(folder, live, say)
+    return claim or _claimed(stack, folder)
+
+
+def _claimed(stack: ExitStack, folder: Path) -> Claim:
+    return stack.enter_context(closing(Claim(folder / LOCK, folder)))
 
 
 def check(folder: Path, live: Live, say: Callable[[str], None]) -> None:

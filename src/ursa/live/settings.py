@@ -74,6 +74,7 @@ class Live:
     pose: str = ""  # udp://HOST:PORT where poses arrive, see `gate/where.py`; "": nobody watches
     acknowledge: str = "operator"  # who unlatches faults; "emulator": nobody need, loopback only
     limits: Mapping[str, Any] = field(default_factory=dict)  # narrower ones for the gate
+    silence: float = _number(600.0, 1.0, 86400.0, "s")  # of the robot; then the run ends in order
     # learning
     learner: str = ""  # tcp://HOST:PORT of one on another machine; "": it is on this one
     key: str = ""  # file with the key that both machines have; "": learner.key in the run's folder

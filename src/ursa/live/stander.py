@@ -1,7 +1,8 @@
 """Stander: a gate of one's own for a robot, and the orders that make it stand up and follow.
 
 For commands that use a robot without learning on it. The gate is a process, as in a run: it lays
-the robot down when it is asked to end, and when we die.
+the robot down when it is asked to end, and when we die; should it die, we make the robot limp and
+give up. The keys of the terminal are those of a run, too.
 """
 
 import os
@@ -11,13 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
-from ursa.claim import Claim
 from ursa.errors import UserError
-from ursa.gate import mailbox
+from ursa.gate import farewell, mailbox
+from ursa.gate.link import address
 from ursa.gate.machine import FOLLOWING
 from ursa.gate.modes import Order
 from ursa.gate.wired import Wired
-from ursa.live import child, conduct, gating, ready, settings
+from ursa.live import child, conduct, gating, keys, ready, settings
 from ursa.live.conduct import Given
 from ursa.live.homeward import upright
 from ursa.live.settings import Live
@@ -33,15 +34,24 @@ class Stander:
     """Has the robot stand, and then follow; used as `set_down` of a wired engine."""
 
     def __init__(
-        self, live: Live, orders: mailbox.Orderer, wishes: mailbox.Wishes, say: Say
+        self,
+        folder: Path,
+        live: Live,
+        orders: mailbox.Orderer,
+        wishes: mailbox.Wishes,
+        say: Say,
+        watch: Callable[[], None] = lambda: None,
     ) -> None:
-        self._live, self._orders, self._wishes, self._say = live, orders, wishes, say
+        """`watch` is called all the time, and raises when there is no gate any more."""
+        self._folder, self._live, self._orders, self._wishes = folder, live, orders, wishes
+        self._say, self._watch = say, watch
         self._limits = live.gate_limits()
 
     def __call__(self, engine: Wired) -> None:
         """Stand up anew, also from running; returns when it stands upright and follows wishes."""
-        begun, told_why, stood, given = engine.clock.now(), False, False, Given()
+        begun, told_why, stood, given = engine.clock.now(), "", False, Given()
         while True:
+            self._watch()
             engine.idle()
             told = engine.told
             if told is None:
@@ -53,12 +63,17 @@ class Stander:
             if order is not None:
                 self._orders.order(order)
                 given = Given(order=order, time=told.now)
+            if told.fault and told.fault != told_why:
+                told_why = told.fault
+                self._say(why(told, self._folder))
             waited = engine.clock.now() - begun
             if waited > LONGEST:
-                raise UserError(f"the robot did not stand up within {LONGEST:g} s: {why(told)}")
+                what = why(told, self._folder)
+                raise UserError(f"the robot did not stand up within {LONGEST:g} s: {what}")
             if waited > LONG and not told_why:
-                told_why = True
-                self._say(f"the robot does not stand up; set it on its belly: {why(told)}")
+                told_why = "late"
+                what = why(told, self._folder)
+                self._say(f"the robot does not stand up; set it on its belly: {what}")
 
     def _next(self, told: mailbox.Told, given: Given, stood: bool) -> Order | None:
         if told.mode in FOLLOWING and not stood:
@@ -74,9 +89,8 @@ class Stander:
 @contextmanager
 def gated(folder: Path, live: Live, say: Say) -> Iterator[Wired]:
     """A robot behind a gate of our own; it lies down when the block ends, whatever way."""
-    ready.check(folder, live, say)
     with ExitStack() as stack:
-        stack.enter_context(closing(Claim(folder / "lock", folder)))
+        ready.held(stack, folder, live, say)
         settings.write(folder, live)
         gating.create(folder, live)
         gate = subprocess.Popen(
@@ -85,7 +99,9 @@ def gated(folder: Path, live: Live, say: Say) -> Iterator[Wired]:
             stdin=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C is for us; the gate is asked
         )
-        stack.callback(_ended, gate)
+        stack.callback(ended, gate, live, say)
+        pressed = stack.enter_context(closing(mailbox.Orderer(folder, "keys")))
+        stack.enter_context(keys.of_terminal()).listen(pressed.order)
         ear = stack.enter_context(closing(mailbox.Listener(folder)))
         mouth = stack.enter_context(closing(mailbox.Wisher(folder)))
         wishes = stack.enter_context(closing(mailbox.Wishes(folder)))
@@ -94,20 +110,30 @@ def gated(folder: Path, live: Live, say: Say) -> Iterator[Wired]:
         engine = Wired(robots.robot(live.robot), live.gate_limits().period, ear, mouth, clock)
         begun = clock.now()
         while not heard(engine):
-            if gate.poll() is not None:
-                raise UserError(f"the gate ended with code {gate.returncode}; see what it said")
+            lives(gate)
             if clock.now() - begun > LONG:
                 raise UserError(f"the robot at {live.link} says nothing; is it switched on?")
             engine.idle()
-        engine.set_down = Stander(live, orders, wishes, say)
+        engine.set_down = Stander(folder, live, orders, wishes, say, lambda: lives(gate))
         yield engine
 
 
-def why(told: mailbox.Told) -> str:
+def why(told: mailbox.Told, folder: Path) -> str:
     """What keeps a robot from standing, as its gate has it."""
     return f"its gate is in {told.mode} {told.fault}".rstrip() + (
-        "; acknowledge with ursa robot stop FOLDER --acknowledge" if told.fault else ""
+        f"; look at the robot, then press `a` here or say ursa robot stop {folder} --acknowledge"
+        if told.fault
+        else ""
     )
+
+
+def lives(gate: subprocess.Popen) -> None:
+    """UserError if the gate is dead: nothing of what follows could reach the robot."""
+    if gate.poll() is not None:
+        raise UserError(
+            f"the gate ended with code {gate.returncode}; see what it said above. The robot was "
+            "told to go limp; look at it before you start again"
+        )
 
 
 def heard(engine: Wired) -> bool:
@@ -117,7 +143,8 @@ def heard(engine: Wired) -> bool:
     return current and told is not None and told.state is not None
 
 
-def _ended(gate: subprocess.Popen) -> None:
+def ended(gate: subprocess.Popen, live: Live, say: Say) -> None:
+    """Have the gate lie down and leave; if it did not leave in order, make the robot limp."""
     with suppress(ProcessLookupError):
         gate.terminate()
     try:
@@ -125,3 +152,6 @@ def _ended(gate: subprocess.Popen) -> None:
     except subprocess.TimeoutExpired:
         gate.kill()
         gate.wait()
+    if gate.returncode != 0:
+        said = farewell.send(address(live.link), live.gate_limits())
+        say(f"the gate is gone: {said}")

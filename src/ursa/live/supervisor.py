@@ -1,7 +1,8 @@
 """Supervisor: starts gate, recorder, learner and actor, keeps them alive, and leads them to an end.
 
 It touches neither robot nor rows: it may die at any moment. Then the others lay the robot down and
-end by themselves, and whoever starts a supervisor on the same folder goes on with all of it.
+end by themselves, and whoever starts a supervisor on the same folder goes on with all of it. Only
+where the gate is dead does it speak in its place: limp, whenever that happens and at every end.
 """
 
 import contextlib
@@ -12,21 +13,26 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ursa.claim import Claim
-from ursa.gate import blackbox, mailbox
+from ursa.gate import blackbox, farewell, mailbox
+from ursa.gate import link as linking
 from ursa.gate.modes import SERVO_MODES, Mode, Order
 from ursa.live import child, conduct, gating, orphans, settings
+from ursa.live import contact as contacts
 from ursa.live.conduct import Given
+from ursa.live.contact import Contact
 from ursa.live.diary import Diary
 from ursa.live.keys import Keys
+from ursa.live.ready import LOCK
 from ursa.live.settings import ROLES, Live
 from ursa.live.ward import Ward
 from ursa.log import store
+from ursa.shared import clock as clocks
 from ursa.shared import place, pulse
 from ursa.shared.sleepers import Sleepers
 
-LOCK = "lock"  # the same that `ursa train` takes: one run at a time in a folder
 DONE, GAVE_UP, INTERRUPTED = 0, 1, 130
 PAUSE = 0.02  # s between two looks
+LEAVING = gating.LONGEST_END + 5.0  # s for a gate to leave when all else has failed
 EARLY = ("gate", "recorder")  # the others need the ring that the recorder makes
 Say = Callable[[str], None]
 
@@ -40,7 +46,7 @@ class Supervisor:
         """`claim` is that of the folder, and is given back at the end. Nothing is started yet."""
         self.folder, self.live, self._say = folder, live, say
         self._limits, self._claim = live.gate_limits(), claim
-        self._keys = keys or Keys(None)
+        self._keys, self._robot = keys or Keys(None), linking.address(live.link)
         with contextlib.ExitStack() as stack:
             stack.callback(self._claim.close)
             pulse.create(folder, "supervisor")
@@ -48,15 +54,19 @@ class Supervisor:
             gating.create(folder, live)
             self._pulse = pulse.Pulse(folder, "supervisor")
             self._orders = mailbox.Orderer(folder, "supervisor")
+            self._pressed = mailbox.Orderer(folder, "keys")
             self._ears, self._wishes = mailbox.Listener(folder), mailbox.Wishes(folder)
             self._sleepers = Sleepers(live.clock)
             self.wards = {
                 role: Ward(folder, live, role, say, self._sleepers.of(role)) for role in ROLES
             }
             self.diary = Diary(folder)
+            self._keys.listen(self._pressed.order)
             stack.pop_all()
         self._given = Given()
         self._dumped: tuple[str, float] = ("", -1.0)
+        self._contact, self._noticed = Contact(real=time.monotonic()), False
+        self._spoken = False  # at the end, in place of a dead gate
         self.last_rows = self.last_updates = 0  # at the end
 
     @property
@@ -82,22 +92,26 @@ class Supervisor:
         return self._orders.order(order)
 
     def run(self, stop: Callable[[], bool], show: Callable[["Supervisor"], None]) -> int:
-        """Until enough rows are on disk, somebody asks for the end, or a role is hopeless."""
-        code = DONE
+        """Until enough rows are on disk, somebody asks for the end, or it is hopeless."""
+        try:
+            code = self._attend(stop, show)
+            show(self)
+            ended = self.end()
+        except BaseException:  # a defect, or a second Ctrl-C: the robot must be limp all the same
+            self._abandon()
+            raise
+        return code if ended or code else GAVE_UP
+
+    def _attend(self, stop: Callable[[], bool], show: Callable[["Supervisor"], None]) -> int:
         while True:
             if stop():
-                code = INTERRUPTED
-                break
+                return INTERRUPTED
             if self.live.rows and self.rows >= self.live.rows:
-                break
-            if not self.look():
-                code = GAVE_UP
-                break
+                return DONE
+            if not self.look() or not self._in_touch():
+                return GAVE_UP
             show(self)
-            self._pause()
-        show(self)
-        ended = self.end()
-        return code if ended or code else GAVE_UP
+            time.sleep(PAUSE)
 
     def look(self) -> bool:
         """One look at everything; False if a role cannot be kept alive."""
@@ -105,10 +119,33 @@ class Supervisor:
         deaths = self.wards["gate"].backoff.total
         hopeful = [ward.look() for role, ward in self.wards.items() if there or role in EARLY]
         if self.wards["gate"].backoff.total > deaths:
+            self._speak()
             self._keep("the gate ended")
         self._converse(rest=False)
         self._pulse.beat(self.rows, restarts=self.restarts)
         return all(hopeful)
+
+    def _speak(self) -> None:
+        """What a dead gate can no longer say: limp. No other gate is started meanwhile."""
+        self._say(f"the gate is gone: {farewell.send(self._robot, self._limits)}")
+
+    def _in_touch(self) -> bool:
+        """Whether the robot answers, or may still do so; a long silence is told once."""
+        now, told, live = time.monotonic(), self.told, self.live
+        stands = live.virtual and clocks.kept(clocks.path_of(live.clock))
+        self._contact = contacts.looked(self._contact, now, told, stands=stands)
+        silent = contacts.silence(self._contact, now, told)
+        if silent > live.silence:
+            beat, deaths = self.wards["gate"].beat, self.wards["gate"].backoff.total
+            unsent = 0 if beat is None else int(beat.said.get("unsent", 0))
+            self._say(contacts.given_up(live, self._robot, self.folder, silent, deaths, unsent))
+            return False
+        if self._noticed is not (silent > contacts.NOTICE):
+            self._noticed = not self._noticed
+            self._say(
+                contacts.waiting(live, silent) if self._noticed else "the robot answers again"
+            )
+        return True
 
     def _converse(self, *, rest: bool) -> None:
         """Hear the gate, write down what it did, order what is next."""
@@ -155,11 +192,13 @@ class Supervisor:
         """Lie down, end the actor, flush, save, end the gate; whether all went in order."""
         patience = self.live.patience.end
         wards = self.wards
+        self._last_word()
         self._until(lambda: self._limp() or wards["gate"].ended(), patience, rest=True)
         self._finish(["actor"], patience)
         self.revive_recorder(patience)
         self._finish(["recorder", "learner"], patience)
         self._finish(["gate"], patience)
+        self._last_word()
         orderly = not wards["recorder"].code and not wards["learner"].code
         self.diary.write(self.told, last=True)
         self.last_rows, self.last_updates = self.rows, self.progress("learner")
@@ -196,17 +235,31 @@ class Supervisor:
     def _until(self, true: Callable[[], bool], patience: float, *, rest: bool) -> None:
         begun = time.monotonic()
         while not true() and time.monotonic() - begun < patience:
+            self._last_word()
             self._converse(rest=rest)
-            self._pause()
+            time.sleep(PAUSE)
 
-    def _pause(self) -> None:
-        """Until the next look; a key is passed on at once."""
-        for order in self._keys.wait(PAUSE):
-            self.order(order)
+    def _last_word(self) -> None:
+        """Once in an end: a gate that did not leave in order has not said that it be limp."""
+        gate = self.wards["gate"]
+        if not self._spoken and gate.ended() and not gate.left:
+            self._spoken = True
+            self._speak()
+
+    def _abandon(self) -> None:
+        """Leave everything to itself but the robot. The others notice when this process is gone."""
+        gate = self.wards["gate"]
+        self._say("ending in disorder: the robot lies down first")
+        gate.ask()
+        gate.outlast(LEAVING)
+        self._last_word()
+        self._keys.close()
 
     def close(self) -> None:
         """Let go of the folder. Children that still live notice when this process is gone."""
-        for each in (self._pulse, self._orders, self._ears, self._wishes, self._sleepers):
+        self._keys.close()
+        mouths = (self._pulse, self._orders, self._pressed)
+        for each in (*mouths, self._ears, self._wishes, self._sleepers):
             each.close()
         for ward in self.wards.values():
             ward.close()
@@ -239,8 +292,9 @@ def main(folder: Path) -> int:
     ending = child.Ending()
     live = settings.read(folder)
     claim = Claim(folder / LOCK, folder)
-    supervisor = Supervisor(folder, live, claim, lambda said: print(f"ursa: {said}", flush=True))
-    return supervisor.run(lambda: ending.asked, lambda _: None)
+    with contextlib.closing(linking.reserved(linking.address(live.link))):
+        supervisor = Supervisor(folder, live, claim, lambda it: print(f"ursa: {it}", flush=True))
+        return supervisor.run(lambda: ending.asked, lambda _: None)
 
 
 if __name__ == "__main__":

@@ -11,14 +11,13 @@ from typing import Annotated, Literal
 from tyro.conf import arg
 
 from ursa.channel import secret
-from ursa.claim import Claim
 from ursa.config import Config, alone
 from ursa.errors import UserError
 from ursa.live import keys, ready
 from ursa.live import settings as living
 from ursa.live.dashboard import Dashboard
 from ursa.live.settings import Live, Modules
-from ursa.live.supervisor import DONE, LOCK, Supervisor
+from ursa.live.supervisor import DONE, Supervisor
 from ursa.run import command, folder, preflight, settings, stop
 from ursa.run.command import Flags
 from ursa.types import Sizes
@@ -57,6 +56,7 @@ class RobotFlags(Flags):
     clock: Annotated[str, arg(metavar="wall|shared:PATH")] = "wall"  # shared: that of an emulator
     pose: Annotated[str, arg(metavar="udp://HOST:PORT")] = ""  # where a pose source sends poses to
     acknowledge: Literal["operator", "emulator"] = "operator"  # emulator: faults need no person
+    silence: float = Live.silence  # s; a robot that says nothing for longer ends the run in order
     arena_radius: float = Live.arena_radius  # m around the origin of the pose source
     arena_margin: float = Live.arena_margin  # m inside that, from where it walks home
     homing: Annotated[str, arg(metavar="FOLDER")] = ""  # velocity agent that walks home
@@ -79,10 +79,8 @@ def train(arguments: Sequence[str]) -> int:
         folder.refuse_taken(out)
     if live.learner:
         secret.read(secret.place(out, live.key))
-    ready.check(out, live, dashboard.say)
     with ExitStack() as stack:
-        claim = Claim(out / LOCK, out)
-        stack.callback(claim.close)
+        claim = ready.held(stack, out, live, dashboard.say)
         if flags.resume is None:
             folder.begin(out, config)
         living.write(out, live)

@@ -111,6 +111,18 @@ class Ward:
     def ended(self) -> bool:
         return self._process is None or self._process.poll() is not None
 
+    @property
+    def left(self) -> bool:
+        """Whether its last process ended in order, and nobody has noticed an end since."""
+        return self._process is not None and self._process.poll() == 0
+
+    def outlast(self, seconds: float) -> None:
+        """Wait for the end of its process; for so long at most, then it is killed."""
+        if self._process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(seconds)
+            self.kill()
+
     def kill(self) -> None:
         """End it now."""
         if self._process is not None:
