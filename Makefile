@@ -16,7 +16,7 @@ unexport PYTHONPATH
 unexport PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test check format lock bench clean
+.PHONY: help setup train test soak check format lock bench clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,16 @@ else
 	wait $$half; beside=$$?; echo "$(BESIDE):"; cat $(HALF); \
 	test $$rest -eq 0 && test $$beside -eq 0
 endif
+
+# What chance decides, in sizes for a night; tests/sizes.py has them.
+SOAK := tests/log tests/edges/test_damaged.py tests/gate/test_datagrams.py \
+	tests/run/test_resume.py tests/live/test_carrying.py tests/live/test_power_loss.py \
+	tests/live/test_stack.py tests/live/test_storm.py
+soak: export OPENBLAS_NUM_THREADS := 1
+soak: export URSA_SOAK := 1
+
+soak: setup  ## kills, power cuts, damage, fuzz and storm for some hours (some: make soak ARGS=tests/log)
+	$(BIN)/python -m pytest $(or $(ARGS),$(SOAK))
 
 check: setup  ## formatting, lint, types, and the import arrows; seconds
 	$(BIN)/ruff format --check .

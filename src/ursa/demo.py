@@ -50,7 +50,7 @@ def demo(
     /,
     pretrained: str | None = None,
     seed: int | None = None,
-    damage: str = "FL.upper",
+    damage: str = "BL",
     out: Path = Path("outputs/demo"),
     gif: bool = False,
 ) -> int:

@@ -1,4 +1,4 @@
-"""The table of docs/reliability.md: every test it names exists, nearly every promise has two."""
+"""The table of docs/reliability.md: every test it names exists, every promise has two."""
 
 import ast
 import re
@@ -10,8 +10,7 @@ import pytest
 TESTS = Path(__file__).parents[1]
 PAGE = TESTS.parent / "docs" / "reliability.md"
 NAMED = re.compile(r"`([\w/]+\.py)::(\w+)`")
-NONE, NONES = "none yet", 2  # and how many promises may say so
-ROW = re.compile(r"^\| ([A-Z]\d+) \|(.*)\|$", re.MULTILINE)
+ROW = re.compile(r"^\| ([A-Z]\d+[a-z]?) \|(.*)\|$", re.MULTILINE)
 
 
 def rows(text: str) -> dict[str, list[str]]:
@@ -51,8 +50,8 @@ def complaints(text: str) -> list[str]:
             wrong.append(f"{number} has {len(cells)} cells, want fault, promise, tests, without it")
         elif not NAMED.search(cells[2]):
             wrong.append(f"{number} names no test")
-        elif not NAMED.search(cells[3]) and cells[3] != NONE:
-            wrong.append(f"{number} names no test without its protection, nor says {NONE!r}")
+        elif not NAMED.search(cells[3]):
+            wrong.append(f"{number} names no test without its protection")
     return wrong
 
 
@@ -64,7 +63,7 @@ def test_the_table_is_there():
     found = rows(PAGE.read_text())
     assert len(found) >= 30
     assert len(NAMED.findall(PAGE.read_text())) >= 100
-    assert sum(cells[3] == NONE for cells in found.values()) <= NONES
+    assert "R2a" in found
     assert {number[0] for number in found} == set("DPNCRS")
 
 

@@ -58,9 +58,11 @@ class Life:
     """Clock, ear and mouth of an actor in one; its `wait` lets gate and robot go on."""
 
     def __init__(self, case: Case | None, number: int) -> None:
+        """`number`: which of its possible places in the control step the first lie has."""
         self.bench: Bench = at(Mode.RUN)
         self._case, self._cycle = case, 0
-        self._begins = 1 + number % STEP  # anywhere in the first control step
+        few = 1 if case is None else min(case[3], 3)  # three in a row end within the step
+        self._begins = STEP - few + 1 - number % (STEP - few + 1)  # else anywhere in it
         self._told: list[Told] = []
         self._turn()
 
@@ -128,9 +130,8 @@ class Way:
 
     def live(self, case: Case | None) -> None:
         """One life; its rows are in the ring."""
-        number = len(self.begins)
+        life = Life(case, len(self.begins) // len(REPEATS))
         self.begins.append((self.writer.next, case))
-        life = Life(case, number)
         engine = Wired(A1, PERIOD, life, life, life)
         engine.told = life.newest()
         place = Arena(LeggedBody(engine), TASK, radius=None)

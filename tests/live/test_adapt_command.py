@@ -142,6 +142,28 @@ def test_a_trial_blind_to_the_gate_would_count(small, monkeypatch):
     assert np.isfinite(stopped(small, monkeypatch, blind=True).ret)
 
 
+def test_a_trial_does_not_go_on_with_what_a_dead_gate_told_last(small):
+    engine = standing(small)
+    engine.set_down(engine)
+    assert not engine.diverged()[0]
+    spoken = engine.told
+    engine.told = replace(spoken, now=spoken.now - 0.2)
+    assert not engine.diverged()[0]
+    engine.told = replace(spoken, now=spoken.now - 0.3)  # nothing for more than a quarter second
+    assert engine.told.mode is Mode.RUN
+    assert engine.diverged()[0]
+
+
+def test_nobody_waits_for_a_robot_to_stand_whose_gate_is_dead(small):
+    def dead():
+        raise UserError("the gate ended with code -9")
+
+    engine = small.engine()
+    stand = Stander(Path("runs/a1"), LIVE, small.orderer, small.wishes, print, dead)
+    with pytest.raises(UserError, match="ended with code -9"):
+        stand(engine)
+
+
 def test_damage_that_only_the_motors_could_show_is_refused(small):
     place = arena_on(standing(small))
     hurt(place, [parse("FL.upper", A1)])  # held at its nominal angle on the way to the robot
@@ -173,6 +195,7 @@ def test_a_robot_adapts_over_its_link(small, agent, monkeypatch, capsys):
     )
     assert [line.partition(" of 2")[0] for line in out.splitlines()[1:]] == ["trial 1", "trial 2"]
     assert all(re.search(r", ETA 0:\d\d$", line) for line in out.splitlines()[1:])
+    assert small.modes.count(Mode.STAND) == 5  # for the damage, two trials, and twice again
 
 
 class Watch(Wired):
@@ -206,4 +229,3 @@ def test_the_time_left_follows_from_the_steps_made_and_the_time_they_took():
     trials.step()
     trials.over(2)  # stopped after one step: 20 of 40 are behind us
     assert trials.left == pytest.approx(5.0)
-    assert small.modes.count(Mode.STAND) == 5  # for the damage, two trials, and twice again

@@ -8,15 +8,18 @@ import jaxtyping
 import numpy as np
 import pytest
 
-from live import sensed
+from gate import gated
+from gate.gated import at
 from live.sensed import Way, batches, cases, learnt, logged
 from log.logs import quick
+from ursa.gate import gate, seen
 from ursa.gate.modes import Mode
+from ursa.log import record
 from ursa.log import rows as reading
-from ursa.shared import place
+from ursa.shared import place as memory
 
 NUMBERS = ("observation", "action", "reward", "cost", "posture")
-CLEAN = sensed.STEP  # lives without a bad value, one for each place in the control step
+CLEAN = 2  # lives without a bad value: one as the other
 SLACK = 0.02  # a step bridged with the last good state differs a little from a clean one
 HELD = 1.0  # and one in which the gate stepped in by more: it is marked, and nobody learns from it
 
@@ -32,7 +35,7 @@ def way(tmp_path):
     with closing(Way(root)) as found:
         yield found
     for folder in (found.robot, found.copy):
-        place.forget(folder)
+        memory.forget(folder)
     shutil.rmtree(root, ignore_errors=True)
 
 
@@ -85,3 +88,68 @@ def test_of_1392_bad_values_none_reaches_command_log_replay_or_network(way):
     held = sum(case[3] > 2 for case in some)
     assert int((steps.marks != 0).sum()) == held  # the step in which the gate stepped in, each
     assert reading.count(learnt(way.copy)) == way.writer.next - held
+
+
+def unguarded(patch, guards):
+    """Take protections out; the bench's own rule too, to see how far it gets."""
+    at(Mode.RUN)  # the robot to start from is made with them
+    careless = {
+        "belief": [(seen, "doubtful", lambda state: None), (seen, "_jump", lambda *_: None)],
+        "command": [(gate, "all", lambda checks: True)],
+        "row": [(record, "np", Blind())],
+        "replay": [(reading, "left_out", lambda steps: np.zeros(len(steps.marks), bool))],
+    }
+    for guard in guards:
+        for where, what, broken in careless[guard]:
+            patch.setattr(where, what, broken, raising=False)
+    patch.setattr(gated, "violation", lambda *_: None)
+
+
+class Blind:
+    """NumPy, to which every number is finite."""
+
+    def __getattr__(self, name):
+        return getattr(np, name)
+
+    def isfinite(self, values):
+        return np.ones(np.shape(values), bool)
+
+
+EVERYWHERE = {"log", "replay", "replay of the copy", "network of the actor"}
+
+
+@pytest.mark.parametrize(
+    ("case", "where"),
+    [
+        (("gyro", 1, "1e30", 1), EVERYWHERE),
+        (("speed", 4, "spike", 1), EVERYWHERE),
+        (("quaternion", 2, "spike", 1), EVERYWHERE - {"log"}),  # less than what a held step may be
+        (("angle", 4, "spike", 1), {"log"}),  # angle against speed: the gate steps in, it is marked
+    ],
+    ids=["gyro", "speed", "quaternion", "angle"],
+)
+def test_without_the_check_of_what_is_believed_bad_values_get_through(
+    way, monkeypatch, case, where
+):
+    """What no robot can say, and yet a number."""
+    unguarded(monkeypatch, ["belief"])
+    sent(way, [case] * 4)
+    assert {place for place, _ in reached(way)} == where
+
+
+@pytest.mark.parametrize(
+    ("guards", "where"),
+    [
+        (["belief"], set()),  # the gate stops, the row is refused before the ring
+        (["belief", "command"], {"network of the actor"}),
+        (["belief", "command", "row"], {"network of the actor", "log"}),
+        (["belief", "command", "row", "replay"], EVERYWHERE),
+    ],
+    ids=["one", "two", "three", "four"],
+)
+def test_nan_meets_one_guard_after_the_other(way, monkeypatch, guards, where):
+    """Belief, command, row, and the learner's own look at its log."""
+    unguarded(monkeypatch, guards)
+    sent(way, [("angle", 4, "nan", 1)] * 4)
+    assert {place for place, _ in reached(way)} == where
+    assert (way.refused > 0) is ("row" not in guards)

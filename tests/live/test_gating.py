@@ -11,88 +11,14 @@ import numpy as np
 import pytest
 
 from gate.gated import LIMITS, STANDING, is_limp
-from live.stacked import live_of, spawn
-from live.stub_robot import Robot, bound
+from live.scenes import Scene
+from live.stacked import spawn
 from ursa.gate import blackbox, mailbox
 from ursa.gate.modes import Mode, Order
-from ursa.live import gating, settings
-from ursa.shared import place
-from ursa.shared.keeper import Keeper
+from ursa.live import gating
+from ursa.shared import pulse
 
 UNSAFE = ["curt", "hasty"]
-
-
-class Scene:
-    """A gate process, with a robot and a clock in this one."""
-
-    def __init__(self, folder):
-        self.folder, self.live = folder, live_of(folder, blackbox=10.0)
-        settings.write(folder, self.live)
-        gating.create(folder, self.live)
-        self.robot = Robot(bound(int(self.live.link.rpartition(":")[2])))
-        self.keeper = Keeper(folder / "clock")
-        self.ears, self.actor = mailbox.Listener(folder), mailbox.Wisher(folder)
-        self.desk = mailbox.Orderer(folder, "supervisor")
-        self.gate = None
-
-    @property
-    def told(self):
-        return self.ears.newest()
-
-    def start(self, how=""):
-        words = ("live.stub_gating", self.folder, how) if how else ("ursa.live.gating", self.folder)
-        before = -1 if self.told is None else self.told.cycle
-        self.gate = spawn(self.folder / "gate.log", *words)
-        self.lets(lambda: self.told is not None and self.told.cycle > before)
-
-    def lets(self, true, cycles=20_000, every=10):
-        """Let time pass until something is so or the gate has ended, for so many cycles at most.
-
-        It is looked at every tenth cycle only.
-        """
-        passed = 0
-        while passed % every or not (true() or self.gate.poll() is not None):
-            if self.keeper.due() is None and self.gate.poll() is not None:
-                break
-            if not self.keeper.settled(5) or self.keeper.due() is None:
-                continue
-            self.hears()
-            if passed % 25 == 0:
-                self.actor.wish(STANDING, self.keeper.now())
-            self.keeper.advance(self.keeper.due())
-            passed += 1
-            assert passed < cycles, f"not within {cycles} cycles: {self.said()}"
-        self.hears()
-        return passed
-
-    def hears(self):
-        """The robot takes what was sent to it."""
-        while self.robot.answer():
-            pass
-
-    def runs(self):
-        self.desk.order(Order.STAND)
-        self.lets(lambda: self.told.ready)
-        self.desk.order(Order.RUN)
-        self.lets(lambda: self.told.mode is Mode.RUN)
-        assert not is_limp(self.robot.command)
-
-    def ends(self):
-        """Let time pass until the gate is gone; its exit code."""
-        self.lets(lambda: False, cycles=4_000)
-        return self.gate.wait()
-
-    def said(self):
-        return (self.folder / "gate.log").read_text()[-1500:]
-
-    def close(self):
-        if self.gate is not None:
-            self.gate.kill()
-            self.gate.wait()
-        for each in (self.keeper, self.ears, self.actor, self.desk):
-            each.close()
-        self.robot.wire.close()
-        place.forget(self.folder)
 
 
 @pytest.fixture
@@ -138,6 +64,57 @@ def test_a_gate_whose_supervisor_is_gone_lays_the_robot_down(scene, monkeypatch)
     scene.start()
     assert scene.ends() == 0
     assert is_limp(scene.robot.command)
+
+
+class Orphan:
+    """A process that is nobody's child here, as `Scene` wants to see it."""
+
+    def __init__(self, pid):
+        self.pid, self.code = pid, None
+
+    def poll(self):
+        try:
+            with open(f"/proc/{self.pid}/stat") as file:
+                gone = file.read().rpartition(")")[2].split()[0] == "Z"
+        except FileNotFoundError:
+            gone = True
+        return 0 if gone else None
+
+    def kill(self):
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self):
+        return self.poll()
+
+
+def abandoned(scene, known):
+    """A robot that runs, and a supervisor that is killed; for 4 s of the clock at most."""
+    parent = spawn(scene.folder / "gate.log", "live.stub_parent", scene.folder, known)
+    scene.begins(parent)
+    scene.runs()
+    scene.gate = Orphan(pulse.last(scene.folder, "gate").pid)
+    parent.kill()
+    parent.wait()
+    begun = scene.told.cycle
+    scene.lets(lambda: scene.told.cycle > begun + 2000)
+    return begun
+
+
+def test_a_gate_whose_supervisor_was_killed_lays_a_running_robot_down_and_leaves_it_limp(scene):
+    begun = abandoned(scene, "known")
+    assert scene.gate.poll() == 0
+    assert scene.told.mode is Mode.DAMP
+    assert is_limp(scene.robot.command)
+    # 0.6 rad to the folded pose: a ramp of 1.5 s, 750 cycles, and the few until it noticed.
+    assert 750 <= scene.told.cycle - begun < 900
+
+
+def test_a_gate_that_does_not_know_its_supervisor_would_run_on(scene):
+    """Sabotage."""
+    abandoned(scene, "unknown")
+    assert scene.gate.poll() is None
+    assert not is_limp(scene.robot.command)
 
 
 @pytest.mark.parametrize("how", UNSAFE)

@@ -1,53 +1,86 @@
 """The whole of it, nothing stubbed: emulated A1, gate, actor, recorder, learner, supervisor.
 
 The same code as `python runs/storm.py OUT`, with few rows and `tiny` networks: faults by script,
-each of the five processes killed once.
+each of the five processes killed once. And a storm without protections, on which the same checks
+must fail: `live/broken` takes them out.
 """
 
 import importlib.util
+import os
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from sizes import SEED, patience, size
 from ursa.live import stop_command
 
-STORM = Path(__file__).parents[2] / "runs" / "storm.py"
-pytestmark = pytest.mark.timeout(900)  # s; five lives start, and two of them compile
-VICTIMS = ("actor", "gate", "recorder", "learner", "supervisor")
+HERE = Path(__file__).parent
+STORM = HERE.parents[1] / "runs" / "storm.py"
+# s; five lives start, and two of them compile
+pytestmark = pytest.mark.timeout(patience("URSA_STORM_ROUNDS", 900))
+VICTIMS = ("actor", "gate", "recorder", "learner", "supervisor") * size("URSA_STORM_ROUNDS")
+SOON = 6.0  # s after which a storm whose supervisor starts nobody again is believed to stand still
 
 
-@pytest.fixture(scope="module")
-def found(tmp_path_factory):
-    """What is left of a run of which every process was killed."""
+@contextmanager
+def storm_in(out, more):
+    """The module, and a storm under way that is over in the end."""
     spec = importlib.util.spec_from_file_location("storm", STORM)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    storm = module.Storm(out, 100_000, SEED, "tiny", 0.1, more)
+    try:
+        yield module, storm
+    finally:
+        storm.close()
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """What is left of a run of which every process was killed."""
     out = tmp_path_factory.mktemp("storm") / "out"
     more = ["--checkpoint", "5", "--train.prefill", "64"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # five lives compile
-        storm = module.Storm(out, 100_000, 0, "tiny", 0.1, more)
-        return _weathered(storm, out)
+        with storm_in(out, more) as (_, storm):
+            storm._until(lambda: storm.over or storm.progress("learner") > 0, "a first update")
+            for victim in VICTIMS:
+                assert not storm.over, (out / "run.log").read_text()[-3000:]
+                assert storm.hit(victim), (out / "run.log").read_text()[-3000:]
+            assert stop_command.stop(out / "run", end=True) == 0
+            assert storm._until(lambda: storm.over, "the end of the run")
+        return storm.verdict()
 
 
-def _weathered(storm, out):
-    try:
-        storm._until(lambda: storm.over or storm.progress("learner") > 0, "a first update")
-        for victim in VICTIMS:
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory):
+    """What is left of a run without protections of which one process was killed."""
+    out = tmp_path_factory.mktemp("broken") / "out"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(HERE / "broken"), prepend=os.pathsep)
+        patch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+        with storm_in(out, ["--train.prefill", "1000"]) as (module, storm):
+            storm._until(lambda: storm.over or storm.progress("recorder") > 60, "rows")
             assert not storm.over, (out / "run.log").read_text()[-3000:]
-            assert storm.hit(victim), (out / "run.log").read_text()[-3000:]
-        assert stop_command.stop(out / "run", end=True) == 0
-        assert storm._until(lambda: storm.over, "the end of the run")
-    finally:
-        storm.close()
-    return storm.verdict()
+            patch.setattr(module, "LIMIT", SOON)
+            storm.hit("actor")
+        unused = SimpleNamespace(returncode=None, stdout="", stderr="")  # of `ursa replay`
+        patch.setattr(module.subprocess, "run", lambda *_, **__: unused)
+        return storm.verdict()
+
+
+def went_on(found):
+    return found["went on after"] == found["kills"] > 0
 
 
 def test_rows_and_updates_grow_after_every_kill_and_the_run_ends_in_order(found):
-    assert (found["kills"], found["went on after"]) == (5, 5)
-    assert found["rows"] >= 5 * 20
+    assert went_on(found)
+    assert found["kills"] == len(VICTIMS)
+    assert found["rows"] >= len(VICTIMS) * 20
     assert found["updates"] >= found["rows"] * 0.1 - 20  # the actor waits for a slow learner
     assert found["run ended with"] == 130  # in order, because it was asked to
 
@@ -58,5 +91,12 @@ def test_no_row_is_lost_and_the_learner_follows_from_the_log(found):
 
 
 def test_no_command_ever_left_the_limits(found):
-    assert found["robot"]["commands"] > 5 * 20 * 25
+    assert found["robot"]["commands"] > len(VICTIMS) * 20 * 25
     assert found["robot"]["violations"] == 0, found["robot"]["said"]
+
+
+def test_a_storm_without_protections_fails_the_same_checks(broken):
+    """Nobody is started again, rows are acknowledged and not written, gains are raised."""
+    assert not went_on(broken)
+    assert broken["damaged or missing rows"] > 0
+    assert broken["robot"]["violations"] > 0

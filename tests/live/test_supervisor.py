@@ -2,22 +2,20 @@
 
 import io
 import os
-import pty
 import time
 from dataclasses import replace
 
 import pytest
 
 from gate.gated import STANDING, said
-from live.stacked import BRISK, live_of, until
+from live.stacked import BRISK, live_of
 from ursa.claim import Claim
 from ursa.errors import UserError
-from ursa.gate import mailbox
 from ursa.gate.heard import Wish
 from ursa.gate.limits import limits_of
 from ursa.gate.mailbox import Told
 from ursa.gate.modes import Mode, Order
-from ursa.live import backoff, conduct, dashboard, keys, orphans, ready, settings
+from ursa.live import backoff, conduct, dashboard, orphans, ready, settings
 from ursa.live.backoff import Backoff
 from ursa.live.conduct import Given
 from ursa.live.settings import Live, Modules, Restarts
@@ -190,40 +188,6 @@ def test_a_living_process_of_an_earlier_start_is_waited_for(folder):
     held.close()
     assert orphans.present(folder) == []
     orphans.leave(folder, live, print)
-
-
-def test_keys_stop_and_acknowledge_and_nothing_else_does():
-    ours, theirs = pty.openpty()
-    pressed = keys.Keys(theirs)
-    assert pressed.wait(0) == []
-    os.write(ours, b"s \nxaq\n")
-    found = []
-    until(lambda: found.extend(pressed.wait(0.1)) or len(found) >= 5, "five keys")
-    stop, acknowledge = Order.STOP, Order.ACKNOWLEDGE
-    assert found == [stop, stop, stop, acknowledge, stop]
-    os.close(ours)
-    os.close(theirs)
-
-
-def test_a_key_becomes_an_order_at_the_next_pause(folder):
-    class Pressed(keys.Keys):
-        def wait(self, seconds):
-            return [Order.STOP]
-
-    live = live_of(folder, clock="wall")
-    settings.write(folder, live)
-    claim = Claim(folder / LOCK, folder)
-    supervisor = Supervisor(folder, live, claim, print, Pressed(None))
-    ears = mailbox.Orders(folder)
-    assert ears.waiting() == ()
-    supervisor._pause()
-    assert ears.waiting() == (Order.STOP,)
-    ears.close()
-    supervisor.close()
-
-
-def test_without_a_terminal_no_key_is_ever_pressed():
-    assert keys.Keys(None).wait(0) == []
 
 
 BAD = {

@@ -1,15 +1,12 @@
 """`ursa robot train` and `ursa robot stop`: what is refused in words before a robot hears of it."""
 
-import contextlib
 import os
-import pty
-import subprocess
-import sys
 from dataclasses import asdict, replace
 
 import pytest
 
-from live.stacked import TESTS, live_of, stacked, until
+from live.screens import Screen, at_terminal
+from live.stacked import live_of, stacked, until
 from log.logs import quick
 from ursa import durable
 from ursa.config import alone
@@ -148,17 +145,8 @@ def test_at_a_terminal_a_key_stops_another_acknowledges_and_ctrl_c_ends_in_order
         config = replace(config, train=replace(config.train, steps=100_000))
         durable.write(place_of_run / "config.json", durable.to_json(asdict(config)))
         settings.write(place_of_run, replace(stack.live, room=0.0))
-        ours, theirs = pty.openpty()
-        path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
-        stack.supervisor = subprocess.Popen(
-            [sys.executable, "-c", TERMINAL, "--resume", str(place_of_run)],
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            env={**os.environ, "PYTHONPATH": path},
-        )
-        os.close(theirs)
-        os.set_blocking(ours, False)
+        words = ["-c", TERMINAL, "--resume", str(place_of_run)]
+        stack.supervisor, ours = at_terminal(words)
         screen = Screen(ours)
         until(lambda: screen.shows("RUN"), "it runs")
         stack.grows()
@@ -171,16 +159,3 @@ def test_at_a_terminal_a_key_stops_another_acknowledges_and_ctrl_c_ends_in_order
         until(lambda: screen.shows("go on with: ursa robot train --resume"), "a farewell")
         assert stack.supervisor.wait(60) == 130
         os.close(ours)
-
-
-class Screen:
-    """What a terminal has been told so far."""
-
-    def __init__(self, handle):
-        self._handle, self.text = handle, ""
-
-    def shows(self, words):
-        with contextlib.suppress(BlockingIOError, OSError):
-            while said := os.read(self._handle, 4096):
-                self.text += said.decode(errors="replace")
-        return words in self.text

@@ -1,6 +1,6 @@
 """Power may go at any moment: what was acknowledged is there, what is there is what was written.
 
-`log.crash` says what is simulated, what is taken from SQLite's documentation, and what only a
+`log.disk` says what is simulated, what is taken from SQLite's documentation, and what only a
 pulled plug could show.
 """
 
@@ -10,14 +10,19 @@ import shutil
 
 import pytest
 
+import sizes
 from log import crash
+from log.disk import explore
 from log.logs import quick
+from sizes import patience, size
 from ursa import durable
-from ursa.log import volume, witness
+from ursa.log import ledger, volume, witness
 from ursa.log.volume import Volume
 from ursa.log.witness import Witness
 
-SEED = 7
+SEED = sizes.SEED + 7
+STATES = size("URSA_POWER_STATES")
+RUNS = max(3, STATES // 7000)  # recorded, each with other portions
 
 
 @pytest.fixture
@@ -30,11 +35,23 @@ def folders(tmp_path):
     shutil.rmtree(root, ignore_errors=True)
 
 
-def explored(patch, folders, states, sabotage=None):
-    """Violations in so many crash states of a run, recorded with a protection removed or not."""
+def explored(patch, folders, states, sabotage=None, runs=1):
+    """What is wrong in so many crash states of recorded runs, with a protection removed or not;
+    how many differ."""
     print(f"seed {SEED}")
-    disk = crash.recorded(patch, folders[0], random.Random(SEED), sabotage)
-    return crash.explore(disk, folders[1], states, SEED)
+    disks = []
+    for number in range(runs):
+        folder = folders[0] / str(number)
+        folder.mkdir()
+        with patch.context() as watched:
+            disks.append(crash.recorded(watched, folder, random.Random(SEED + number), sabotage))
+    totals = max(disk.told for disk in disks)
+    patch.setattr(ledger, "refuse_remote", lambda folder: None)  # reads a table of the system
+    if sabotage:
+        sabotage(patch)  # readers and the new writer are of the same make
+    return explore(
+        disks, folders[1], states, SEED, lambda folder, told: crash.opened(folder, told, totals)
+    )
 
 
 def test_the_recorded_run_has_moments_of_every_sort(monkeypatch, folders):
@@ -54,8 +71,13 @@ def test_the_recorded_run_has_moments_of_every_sort(monkeypatch, folders):
     }
 
 
+@pytest.mark.timeout(patience("URSA_POWER_STATES"))
 def test_20000_crash_states_lose_nothing_and_raise_no_false_alarm(monkeypatch, folders):
-    assert explored(monkeypatch, folders, 20_000) == []
+    """Each is read, and opened by a new writer that goes on."""
+    wrong, distinct = explored(monkeypatch, folders, STATES, runs=RUNS)
+    assert wrong == []
+    print(f"{distinct} states differ")
+    assert distinct > 2000
 
 
 def witness_not_synced(patch):
@@ -141,4 +163,4 @@ def renamed_in_place(patch):
     ],
 )
 def test_with_a_protection_removed_the_same_check_fails(monkeypatch, folders, sabotage):
-    assert explored(monkeypatch, folders, 600, sabotage)
+    assert explored(monkeypatch, folders, 600, sabotage)[0]

@@ -26,6 +26,15 @@ LIMITS = (
 )
 
 
+def _rank(mine: Results, seeds: Sequence[Results]) -> str:
+    """Where it stands among the seeds, so that nobody takes the best for the usual."""
+    if len(seeds) < 2 or not all(judged.knows(it) for it in seeds):
+        return ""
+    share = judged.achieved(mine).mean()
+    better = sum(judged.achieved(it).mean() > share for it in seeds)
+    return f"; by the share of achieved skills number {better + 1} of {len(seeds)}"
+
+
 def card(name: str, agent: Agent, mine: Results, seeds: Sequence[Results], exact: bool) -> str:
     """The card of one agent among the seeds it was trained with."""
     config, source = agent.config, mine.source
@@ -45,7 +54,7 @@ def card(name: str, agent: Agent, mine: Results, seeds: Sequence[Results], exact
         "features": f"{kind} of {', '.join(judge.posture_names)}",
         "skills": f"{count} in the repertoire, {agent.skills.shape[1]} numbers each",
         "control steps": f"{agent.steps:,} of {config.train.steps:,}",
-        "seeds": f"this is seed {agent.seed} of {others}",
+        "seeds": f"this is seed {agent.seed} of {others}{_rank(mine, seeds)}",
         "physics": f"{source.engine}, step {1e3 * source.tick:g} ms",
         "numbers": "16 bits (bfloat16) each; "
         + ("measured as shipped" if exact else "measured before they were cut to 16 bits"),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from io import TextIOBase
 from typing import TextIO
 
+from ursa.gate.mailbox import Told
 from ursa.journal import WINDOW, duration
 from ursa.live.gating import clamps, interventions
 from ursa.live.supervisor import Supervisor
@@ -109,12 +110,19 @@ class Dashboard:
             total=supervisor.live.rows,
             rate=(last - first) / (end - begin) if end > begin else math.nan,
             updates=updates,
-            mode="starting" if told is None else told.mode.value,
+            mode=_mode(supervisor, told),
             interventions=0 if told is None else interventions(told.counts),
             clamps=0 if told is None else clamps(told.counts),
             restarts=supervisor.restarts,
             note=_note(supervisor, told.fault if told else ""),
         )
+
+
+def _mode(supervisor: Supervisor, told: Told | None) -> str:
+    """Of the gate; what a dead one told last is not what the robot does now."""
+    if told is None:
+        return "starting"
+    return "no gate" if supervisor.wards["gate"].ended() else told.mode.value
 
 
 def _note(supervisor: Supervisor, fault: str) -> str:

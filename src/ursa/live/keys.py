@@ -27,6 +27,7 @@ MEANING = {
 }
 INPUT, CHARACTERS = 0, 6  # of what termios knows of a terminal
 NONE = b"\0"  # no key at all
+URGENT = 40  # real-time priority of the thread, below the gate's: it sleeps but for a key
 
 
 class Keys:
@@ -46,6 +47,8 @@ class Keys:
 
     def _listen(self, order: Callable[[Order], object]) -> None:
         assert self._handle is not None
+        with contextlib.suppress(OSError, AttributeError):  # this thread alone, where allowed
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(URGENT))
         with contextlib.suppress(OSError):  # the terminal is gone: nobody can press anything
             while self._bell not in (ready := select.select([self._handle, self._bell], [], [])[0]):
                 pressed = os.read(self._handle, 64) if ready else b""

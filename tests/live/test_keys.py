@@ -1,0 +1,174 @@
+"""The stop key: an order to the gate at once, whatever the process behind the terminal is doing."""
+
+import os
+import pty
+import termios
+import threading
+
+import jaxtyping
+import pytest
+
+from gate.gated import is_limp
+from live.scenes import Scene
+from live.screens import Screen, at_terminal
+from live.stacked import LIMIT, stacked, until
+from log.logs import quick
+from ursa.claim import Claim
+from ursa.gate import mailbox
+from ursa.gate.modes import Mode, Order
+from ursa.live import keys
+from ursa.live.supervisor import INTERRUPTED, LOCK, Supervisor
+from ursa.shared import place
+
+STOP, ACKNOWLEDGE = Order.STOP, Order.ACKNOWLEDGE
+CYCLES = 25  # of 2 ms: 50 ms
+SOON = 2.0  # s after which a key that nobody reads is believed lost
+
+
+@pytest.fixture
+def terminal():
+    """Both ends: where keys are pressed, and where they are read."""
+    ours, theirs = pty.openpty()
+    attributes = termios.tcgetattr(theirs)
+    attributes[3] &= ~termios.ICANON  # each key by itself
+    termios.tcsetattr(theirs, termios.TCSANOW, attributes)
+    yield ours, theirs
+    os.close(ours)
+    os.close(theirs)
+
+
+def test_keys_stop_and_acknowledge_and_nothing_else_does(terminal):
+    ours, theirs = terminal
+    pressed, found = keys.Keys(theirs), []
+    pressed.listen(found.append)
+    os.write(ours, b"s \nxaq\n\xff\x13S")
+    until(lambda: len(found) >= 6, "six keys")
+    pressed.close()
+    pressed.close()
+    assert found == [STOP, STOP, STOP, ACKNOWLEDGE, STOP, STOP]
+
+
+def test_a_terminal_that_goes_away_ends_the_listening_and_nothing_else():
+    ours, theirs = pty.openpty()
+    pressed = keys.Keys(theirs)
+    pressed.listen(lambda order: None)
+    os.close(ours)
+    until(lambda: not pressed._thread.is_alive(), "nobody listens any more")
+    pressed.close()
+    os.close(theirs)
+
+
+def test_without_a_terminal_nobody_listens():
+    none = keys.Keys(None)
+    none.listen(lambda order: pytest.fail("a key"))
+    assert none._thread is None
+    none.close()
+
+
+def test_ctrl_z_and_ctrl_s_are_keys_like_others_while_a_robot_runs(terminal):
+    """A process put to sleep by Ctrl-Z would hear no stop key; Ctrl-S would stop what it says."""
+    keys._unsuspended(terminal[1])
+    attributes = termios.tcgetattr(terminal[1])
+    assert attributes[6][termios.VSUSP] == b"\0"
+    assert not attributes[0] & termios.IXON
+    assert attributes[6][termios.VINTR] == b"\x03"  # Ctrl-C ends in order, as ever
+
+
+@pytest.fixture
+def scene(tmp_path):
+    jaxtyping.config.update("jaxtyping_disable", True)  # thousands of cycles; checked elsewhere
+    found = Scene(tmp_path, desk=False)
+    yield found
+    found.close()
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+def stopped_while_the_loop_is_blocked(scene, terminal, limit):
+    """Cycles of the gate from the key to the limp command; the supervisor's loop hangs all along.
+
+    The robot and its clock are the test's: while the key is on its way to the gate's memory, time
+    stands still, so what is counted is what the gate needs.
+    """
+    blocked, release = threading.Event(), threading.Event()
+
+    def hangs():
+        """In the first line of the loop, for as long as we like."""
+        blocked.set()
+        return release.wait()
+
+    claim = Claim(scene.folder / LOCK, scene.folder)
+    scene.actor.close()  # a supervisor begins before all others
+    supervisor = Supervisor(
+        scene.folder, scene.live, claim, lambda said: None, keys.Keys(terminal[1])
+    )
+    scene.desk, scene.actor = supervisor._orders, mailbox.Wisher(scene.folder)
+    codes = []
+    loop = threading.Thread(target=lambda: codes.append(supervisor.run(hangs, lambda _: None)))
+    try:
+        loop.start()
+        blocked.wait()
+        scene.start()
+        scene.runs()
+        os.write(terminal[0], b" ")
+        until(
+            lambda: supervisor._pressed._slots.number == 1, "the stop is in the gate's memory", SOON
+        )
+        assert loop.is_alive()
+        return scene.lets(lambda: is_limp(scene.robot.command), every=1)
+    finally:
+        if scene.gate is not None:
+            scene.gate.kill()
+            scene.gate.wait()
+        scene.desk = None
+        release.set()
+        loop.join()
+        assert codes == [INTERRUPTED]
+
+
+def test_a_stop_key_makes_the_robot_limp_within_25_cycles_while_the_loop_is_blocked(
+    scene, terminal
+):
+    assert stopped_while_the_loop_is_blocked(scene, terminal, LIMIT) <= CYCLES
+    assert scene.told.mode is Mode.FAULT
+    assert scene.told.fault == "stop by order"
+
+
+def test_keys_that_the_loop_would_have_to_read_are_not_heard(scene, terminal, monkeypatch):
+    """Sabotage: no thread of their own."""
+    monkeypatch.setattr(keys.Keys, "listen", lambda self, order: None)
+    with pytest.raises(AssertionError, match="the stop is in the gate's memory"):
+        stopped_while_the_loop_is_blocked(scene, terminal, SOON)
+
+
+def tried_on(stack, how, limit):
+    """A command that only uses a robot: stopped by a key once it stands, and acknowledged."""
+    process, ours = at_terminal(["-m", "live.stub_standing", str(stack.folder), how])
+    screen = Screen(ours)
+    try:
+        until(lambda: screen.shows("STANDS FIRST"), "it stands")
+        os.write(ours, b"s")
+        until(lambda: screen.shows("its gate is in fault stop by order"), "it was stopped", limit)
+        assert f"ursa robot stop {stack.folder / 'adapt'} --acknowledge" in screen.joined
+        os.write(ours, b"a")
+        until(lambda: screen.shows("STANDS AGAIN"), "it stands again", limit)
+        until(lambda: screen.shows("LEFT"), "it ended", limit)
+        assert process.wait() == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+        place.forget(stack.folder / "adapt")
+
+
+def test_a_command_that_only_uses_a_robot_hears_the_same_keys(tmp_path):
+    with stacked(quick(tmp_path), room=0.0) as stack:
+        (stack.folder / "adapt").mkdir()
+        tried_on(stack, "hears", LIMIT)
+
+
+def test_one_that_reads_no_keys_cannot_be_stopped_there(tmp_path):
+    """Sabotage."""
+    with stacked(quick(tmp_path), room=0.0) as stack:
+        (stack.folder / "adapt").mkdir()
+        with pytest.raises(AssertionError, match="it was stopped"):
+            tried_on(stack, "deaf", SOON)

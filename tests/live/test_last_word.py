@@ -1,0 +1,160 @@
+"""A dead gate cannot say the last word: then the supervisor does. Limp, on every way out."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gate.gated import LIMITS, STANDING, is_limp
+from live.silent import DEAD, Robot
+from live.stacked import TESTS, live_of
+from ursa.claim import Claim
+from ursa.errors import UserError
+from ursa.gate import farewell, mailbox
+from ursa.gate.link import FAREWELLS, Link
+from ursa.gate.modes import Mode
+from ursa.gate.wire import Command
+from ursa.live import dashboard, settings, stander
+from ursa.live.settings import Restarts
+from ursa.live.supervisor import GAVE_UP, INTERRUPTED, LOCK, Supervisor
+from ursa.shared import place
+
+STAND = Command(
+    angle=STANDING, speed=np.zeros(12), torque=np.zeros(12), kp=np.full(12, 80.0), kd=np.ones(12)
+)
+
+
+@pytest.fixture
+def robot():
+    found = Robot()
+    link = Link(found.address, LIMITS.limp)
+    link.send(STAND)  # by a gate that was killed in this very moment
+    link._socket.close()
+    link._claim.close()
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    yield tmp_path
+    place.forget(tmp_path)
+
+
+def supervised(folder, robot, **restarts):
+    rule = Restarts(**{"first": 0.0, "most": 0.0, "allowed": 2, **restarts})
+    link = "udp://{}:{}".format(*robot.address)
+    live = live_of(folder, link=link, modules=DEAD, restarts=rule, clock="wall")
+    settings.write(folder, live)
+    said = []
+    return Supervisor(folder, live, Claim(folder / LOCK, folder), said.append), said
+
+
+def raises(error):
+    def show(_):
+        raise error
+
+    return show
+
+
+WAYS = {
+    "a role dies too often": (lambda: False, lambda _: None, GAVE_UP),
+    "Ctrl-C": (lambda: True, lambda _: None, INTERRUPTED),
+    "a second Ctrl-C": (lambda: False, raises(KeyboardInterrupt()), KeyboardInterrupt),
+    "a defect": (lambda: False, raises(RuntimeError("broken")), RuntimeError),
+    "told to exit": (lambda: False, raises(SystemExit(3)), SystemExit),
+}
+
+
+def left(folder, robot, way):
+    """The commands that a robot heard, first the one of the gate that died, when we have left."""
+    stop, show, end = WAYS[way]
+    supervisor, _ = supervised(folder, robot)
+    if isinstance(end, int):
+        assert supervisor.run(stop, show) == end
+    else:
+        with pytest.raises(end):
+            supervisor.run(stop, show)
+    return robot.heard()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_whatever_way_the_supervisor_leaves_a_robot_without_a_gate_is_limp(folder, robot, way):
+    first, *rest = left(folder, robot, way)
+    assert not is_limp(first)
+    assert len(rest) >= farewell.CYCLES + FAREWELLS
+    assert all(is_limp(each) for each in rest)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_without_the_supervisors_word_it_would_stand_for_ever(folder, robot, way, monkeypatch):
+    """Sabotage."""
+    monkeypatch.setattr(farewell, "send", lambda *arguments: "")
+    assert not is_limp(left(folder, robot, way)[-1])
+
+
+def test_the_robot_is_limp_as_soon_as_its_gate_is_found_dead(folder, robot):
+    """Long before another gate is there, or the end."""
+    supervisor, said = supervised(folder, robot, first=60.0, most=60.0, allowed=1000)
+    heard = []
+    supervisor.run(lambda: "the gate is gone" in "".join(said) and not heard.extend(robot.heard()),
+                   lambda _: None)  # fmt: skip
+    assert "55 limp commands were sent in its place, and the robot answered 0" in "".join(said)
+    assert is_limp(heard[-1])
+
+
+def test_a_gate_that_left_in_order_has_said_it_all(folder, robot):
+    supervisor, _ = supervised(folder, robot)
+    gate = supervisor.wards["gate"]
+
+    class Left:
+        """A process that ended as it should."""
+
+        pid, returncode = 1, 0
+
+        def poll(self):
+            return 0
+
+    gate._process = Left()
+    assert supervisor.run(lambda: True, lambda _: None) == INTERRUPTED
+    assert len(robot.heard()) == 1  # nothing but the command from before
+
+
+def test_the_line_does_not_repeat_the_mode_of_a_dead_gate(folder, robot):
+    supervisor, _ = supervised(folder, robot)
+    ran = mailbox.Told(cycle=1, now=1.0, mode=Mode.RUN, since=0.5)
+    assert dashboard._mode(supervisor, None) == "starting"
+    assert dashboard._mode(supervisor, ran) == "no gate"
+    supervisor.wards["gate"].ended = lambda: False
+    assert dashboard._mode(supervisor, ran) == "run"
+    supervisor.close()
+
+
+def test_where_another_gate_lives_nothing_is_sent_and_that_is_told(robot):
+    with Link(robot.address, LIMITS.limp):
+        said = farewell.send(robot.address, LIMITS, sleep=lambda seconds: None)
+        assert "could not be sent: the robot at 127.0.0.1" in said
+        assert len(robot.heard()) == 1
+
+
+def test_a_gate_of_ones_own_that_died_leaves_a_limp_robot_too(folder, robot, monkeypatch):
+    """`ursa robot adapt`: the gate ends at once, and with it the command."""
+    monkeypatch.setattr("ursa.live.ready.check", lambda *arguments: None)
+    link = "udp://{}:{}".format(*robot.address)
+    live = live_of(folder, link=link, modules=replace(DEAD, actor="x"), clock="wall")
+    said = []
+    with (
+        pytest.raises(UserError, match="the gate ended with code 3"),
+        stander.gated(folder, live, said.append),
+    ):
+        pass
+    assert "limp commands were sent in its place" in said[-1]
+    assert is_limp(robot.heard()[-1])
+
+
+def test_a_robot_that_waits_for_a_person_says_in_which_folder():
+    told = mailbox.Told(cycle=1, now=1.0, mode=Mode.FAULT, since=0.5, fault="stop by order")
+    said = stander.why(told, Path("outputs/a1/adapt"))
+    assert said.endswith("press `a` here or say ursa robot stop outputs/a1/adapt --acknowledge")
