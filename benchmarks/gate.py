@@ -180,8 +180,7 @@ class Scene:
         while (told := self._ears.newest()) is None or told.mode is not Mode.RUN:
             if time.monotonic() - begun > PATIENCE or not self._led(Mode.STAND):
                 return False
-            self.until(lambda it: it.ready or it.mode is not Mode.STAND)
-            self.desk.order(Order.RUN)
+            self.desk.order(Order.RUN)  # refused until it stands
             later = time.monotonic() + 0.1
             self.until(lambda it, later=later: it.mode is Mode.RUN or it.now > later)
         return True

@@ -167,6 +167,25 @@ def test_an_interval_is_open_above_where_draws_are_a_share_of_nothing():
     assert found.said() == "2.00 [2.00, inf]"
 
 
+def test_the_same_agents_measured_twice_are_compared_seed_by_seed():
+    def told(seed: int, worth: float):
+        found = made("ursa", seed, rollouts=ROWS)
+        return replace(found, notes={"worth": worth})
+
+    recipe = evidence.Recipe(
+        ("a", "b"), lambda it: it.notes["worth"], lambda a, b: a / b, alike=False, paired=True
+    )
+    # Ratios 2, 2 and 4 of seeds 0, 1 and 2; seed 3 was measured once only.
+    seeds = {
+        "a": [told(0, 20.0), told(1, 2.0), told(2, 12.0), told(3, 1.0)],
+        "b": [told(2, 3.0), told(0, 10.0), told(1, 1.0)],
+    }
+    found = evidence.made(recipe, seeds, "worth")
+    assert (found.n, found.middle, found.low, found.high) == (3, 2.0, 2.0, 4.0)
+    apart = {"a": [told(0, 1.0)], "b": [told(1, 1.0)]}
+    assert evidence.made(recipe, apart, "worth") is None
+
+
 def test_without_results_every_claim_says_so(tmp_path):
     told = filled(tmp_path / "nowhere")
     assert {it.ours for it in told} == {"not run"}

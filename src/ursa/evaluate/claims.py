@@ -232,13 +232,13 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "6",
         "median return at 2 ms physics over that at 5 ms",
-        Recipe((FINE, URSA), seen.median_return, seen.ratio, alike=False),
+        Recipe((FINE, URSA), seen.median_return, seen.ratio, alike=False, paired=True),
         command=f"{PHYSICS}{FINE} --tick 0.002 --no-damages",
     ),
     Claim(
         "6",
         "median return in PyBullet (unseen physics) over that in MuJoCo",
-        Recipe((BULLET, URSA), seen.median_return, seen.ratio, alike=False),
+        Recipe((BULLET, URSA), seen.median_return, seen.ratio, alike=False, paired=True),
         command=f"{PHYSICS}{BULLET} --body pybullet --no-damages",
     ),
     Claim(

@@ -2,7 +2,7 @@
 
 Every seed gives a number or a row of them; the median over seeds is taken of each run, and `join`
 makes one number of the medians. The interval is that of the same recipe on seeds drawn anew, of
-each run on its own.
+each run on its own; where runs are the same agents measured twice, of pairs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +29,7 @@ class Recipe:
     each: Each
     join: Join = lambda only: float(only)
     alike: bool = True  # same robot, task, physics, lengths and numbers of rollouts
+    paired: bool = False  # the same agents: joined seed by seed, then the median is taken
 
 
 def read(folder: Path, runs: Sequence[str]) -> dict[str, list[Results]]:
@@ -47,7 +48,12 @@ def made(recipe: Recipe, seeds: Mapping[str, Sequence[Results]], name: str) -> S
         rows.append(finite(np.array(told, float), f"{name}, {where(seeds[run][0])} and others"))
     if recipe.alike:
         together([it for run in recipe.runs for it in seeds[run]])
-    middle = recipe.join(*(np.median(it, axis=0) for it in rows))
+    join = recipe.join
+    if recipe.paired:
+        rows, join = [_pairs(recipe, seeds, rows)], float
+        if not len(rows[0]):
+            return None
+    middle = join(*(np.median(it, axis=0) for it in rows))
     if not np.isfinite(middle):
         raise NotFinite(f"{name}: a share of nothing")
     fewest = min(map(len, rows))
@@ -55,12 +61,22 @@ def made(recipe: Recipe, seeds: Mapping[str, Sequence[Results]], name: str) -> S
         return Summary(1, float(middle), None, None)
     rng = np.random.default_rng(0)
     again = [np.median(it[rng.integers(0, len(it), (DRAWS, len(it)))], axis=1) for it in rows]
-    drawn = [recipe.join(*medians) for medians in zip(*again, strict=True)]
+    drawn = [join(*medians) for medians in zip(*again, strict=True)]
     # Where some draws are a share of nothing, the interval is open above.
     sure = np.where(np.isnan(drawn), np.inf, drawn)
     tail = 50 * (1 - CONFIDENCE)
     low, high = np.percentile(sure, (tail, 100 - tail), method="inverted_cdf").tolist()
     return Summary(fewest, float(middle), low, high)
+
+
+def _pairs(recipe: Recipe, seeds: Mapping[str, Sequence[Results]], rows: Sequence[Array]) -> Array:
+    """What the runs' numbers of one seed join to, for every seed that all runs have."""
+    numbered = [
+        dict(zip((it.source.seed for it in seeds[run]), row, strict=True))
+        for run, row in zip(recipe.runs, rows, strict=True)
+    ]
+    common = sorted(set.intersection(*(set(it) for it in numbered)))
+    return np.array([recipe.join(*(it[seed] for it in numbered)) for seed in common])
 
 
 def _one(place: Path, files: Sequence[Path]) -> list[Results]:
