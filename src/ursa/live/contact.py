@@ -7,7 +7,7 @@ from ursa.gate.link import Address
 from ursa.gate.mailbox import Told
 from ursa.live.settings import Live
 
-NOTICE = 5.0  # s of silence, then somebody is told
+NOTICE = 10.0  # s of silence, then somebody is told
 
 
 @dataclass(frozen=True, kw_only=True)

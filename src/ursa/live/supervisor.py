@@ -115,12 +115,13 @@ class Supervisor:
 
     def look(self) -> bool:
         """One look at everything; False if a role cannot be kept alive."""
-        there = store.ring_of(self.folder).exists()
-        deaths = self.wards["gate"].backoff.total
-        hopeful = [ward.look() for role, ward in self.wards.items() if there or role in EARLY]
-        if self.wards["gate"].backoff.total > deaths:
-            self._speak()
+        there, gate = store.ring_of(self.folder).exists(), self.wards["gate"]
+        deaths, hopeful = gate.backoff.total, [gate.look()]
+        if gate.backoff.total > deaths:
+            self._speak()  # before a look at the others, who may take their time
             self._keep("the gate ended")
+        others = [ward for role, ward in self.wards.items() if there or role in EARLY]
+        hopeful += [ward.look() for ward in others if ward is not gate]
         self._converse(rest=False)
         self._pulse.beat(self.rows, restarts=self.restarts)
         return all(hopeful)
