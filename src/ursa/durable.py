@@ -35,6 +35,15 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it, whose names survive a power cut."""
+    if folder.is_dir():
+        return
+    make_folder(folder.parent)
+    folder.mkdir(exist_ok=True)
+    sync_folder(folder.parent)
+
+
 def rename(old: Path, new: Path) -> None:
     """Give a file or folder its final name, for good; an earlier file of that name goes."""
     os.replace(old, new)
@@ -112,7 +121,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def room_for(what: str, folder: Path, size: int) -> Iterator[None]:
     """A block that writes `size` bytes into a folder; says in words why the disk refused."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         free = shutil.disk_usage(folder).free
         if free < size + SLACK:
             raise OSError(errno.ENOSPC, f"only {free / 1e6:.0f} MB are free")

@@ -164,9 +164,6 @@ def told(disk, **news):
 
 def opened(folder, told, minds):
     """What is wrong when recorder and learner start on what a power cut left, and go on."""
-    # Nobody syncs the name of a new folder: with it its checkpoints may go. Then the learner
-    # repeats every round that the journal has, and must become the same.
-    gone = not (folder / rounds.CHECKPOINTS).exists()
     try:
         school = School(folder, random.Random(1)).resume()
     except UserError as error:
@@ -174,7 +171,7 @@ def opened(folder, told, minds):
     pupil, wrong = school.pupil, []
     if school.recorder.end < told.steps or school.recorder.faults:
         wrong.append(f"{school.recorder.end} steps, told {told.steps}; {school.recorder.faults}")
-    if pupil.rounds < told.rounds or school.kept < (0 if gone else told.saved):
+    if pupil.rounds < told.rounds or school.kept < told.saved:
         wrong.append(f"{pupil.rounds} rounds, {school.kept} of them kept; told {told}")
     if (pupil.mind.tobytes(), pupil.replay) != minds.get(pupil.rounds):
         wrong.append(f"the pupil of {pupil.rounds} rounds is another one")

@@ -87,6 +87,11 @@ def names_of_checkpoints_not_synced(patch):
     patch.setattr(durable, "sync_folder", partly)
 
 
+def names_of_new_folders_not_synced(patch):
+    """With the name of their folder all checkpoints go."""
+    patch.setattr(durable, "make_folder", lambda it: it.mkdir(parents=True, exist_ok=True))
+
+
 def checkpoints_written_in_place(patch):
     """No temporary folder: the name is there before what it stands for."""
 
@@ -123,6 +128,7 @@ def witness_not_synced(patch):
     [
         checkpoints_not_synced,
         names_of_checkpoints_not_synced,
+        names_of_new_folders_not_synced,
         checkpoints_written_in_place,
         rounds_noted_late,
         witness_not_synced,
