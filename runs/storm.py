@@ -4,15 +4,17 @@ Starts `ursa robot emulate a1` with the faults of storm.toml (cable pulls, storm
 NaN, frozen sensors, stop button, restarts: one every few seconds of the robot's time) and
 `ursa robot train --preset laptop` on it over UDP, kills one of its processes at random again and
 again, the supervisor included, and starts that one anew with `--resume`. In the end it says whether
-rows and updates grew after every kill, whether any command left the limits, whether a row was lost,
-whether the learner can be computed again from the log, and how the reward went. Exit code 1 if
-any of it is not as promised.
+rows and updates grew after every kill and after every fault of the script, whether any command left
+the limits, whether a row was lost that was seen acknowledged, whether the learner can be computed
+again from the log, and how the reward went. Exit code 1 if any of it is not as promised.
 """
 
 import argparse
 import contextlib
 import io
+import itertools
 import json
+import math
 import os
 import random
 import signal
@@ -20,10 +22,13 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from ursa.emulator import script
 from ursa.errors import UserError
 from ursa.gate import mailbox
 from ursa.live import conduct, settings, stop_command, supervisor
@@ -32,14 +37,31 @@ from ursa.shared import pulse
 
 HERE = Path(__file__).parent
 VICTIMS = ("gate", "actor", "recorder", "learner", "actor", "recorder", "gate", "supervisor")
-MORE = 20  # rows that must come after a kill before the next
+MORE = 20  # rows that must come after a kill before the next, and after a fault
 LIMIT = 600.0  # s until a run that was hit must have gone on; a learner compiles and catches up
+WAITING = 10  # rows that were sensed before a look and come to the disk after it
+SCRIPT = HERE / "storm.toml"
 
 
 def free_port() -> int:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as found:
         found.bind(("127.0.0.1", 0))
         return found.getsockname()[1]
+
+
+def recoveries(
+    faults: Sequence[float], times: np.ndarray, numbers: np.ndarray, learnt: int
+) -> list[float]:
+    """Seconds from each fault until `MORE` rows had come; infinite if no update saw one of them.
+
+    `times` and `numbers` are those of the rows; updates have seen the rows before `learnt`.
+    """
+    found = []
+    for fault in faults:
+        after = int(np.searchsorted(times, fault, side="right"))
+        enough = after + MORE <= len(times) and numbers[after] < learnt
+        found.append(float(times[after + MORE - 1] - fault) if enough else math.inf)
+    return found
 
 
 class Storm:
@@ -50,12 +72,14 @@ class Storm:
     ) -> None:
         self.out, self.folder, self.seed = out, out / "run", seed
         self.acknowledged = 0
+        self.seen = 0  # rows that were seen acknowledged
+        self.looked = 0.0  # s on the robot: what happened before must have been got over
         out.mkdir(parents=True)
         port, pose, clock = free_port(), free_port(), f"shared:{out / 'clock'}"
         self.robot = self._ursa(
             "robot.log", "robot", "emulate", "a1", "--port", port, "--pose-port", pose,
-            "--clock", clock, "--faults", HERE / "storm.toml", "--seed", seed,
-            "--report", out / "robot.json",
+            "--clock", clock, "--faults", SCRIPT, "--seed", seed,
+            "--report", out / "robot.json", "--every", 1,
         )  # fmt: skip
         self._until(lambda: (out / "clock").exists(), "the robot's clock")
         self.run = self._ursa(
@@ -84,7 +108,8 @@ class Storm:
         return True
 
     def care(self) -> None:
-        """Be the person who takes back what the remote's stop button did."""
+        """Note the rows, and be the person who takes back what the stop button did."""
+        self.seen = max(self.seen, self.progress("recorder"))
         with contextlib.suppress(UserError):  # no gate to hear it just now
             with contextlib.closing(mailbox.Listener(self.folder)) as ears:
                 told = ears.newest()
@@ -98,10 +123,38 @@ class Storm:
 
     def updates(self) -> int:
         """Ever begun, by the learner's journal: one that catches up after a kill adds none."""
+        return sum(each.updates for each in self.rounds())
+
+    def rounds(self) -> list[watermark.Watermark]:
         try:
-            return sum(each.updates for each in watermark.entries(self.folder))
+            return list(watermark.entries(self.folder))
         except UserError:
-            return 0
+            return []
+
+    def book(self) -> dict[str, Any]:
+        """What the robot wrote down last."""
+        try:
+            return json.loads((self.out / "robot.json").read_bytes())
+        except FileNotFoundError:
+            return {"time": 0.0, "start": 0.0}
+
+    def faults(self, until: float) -> list[script.Happening]:
+        """What the script did to the robot in so many seconds."""
+        all_of_them = script.happenings(script.read(SCRIPT), self.seed)
+        return list(itertools.takewhile(lambda it: it.time <= until, all_of_them))
+
+    def goes_on(self, what: str, replaced=lambda: True) -> bool:
+        """Whether rows and updates grow from here on, after all that happened until now."""
+        looked, updates = self.book()["time"], self.updates()
+        rows = self.progress("recorder") + WAITING
+
+        def grown() -> bool:
+            more = self.progress("recorder") >= rows + MORE and self.updates() > updates
+            return self.over or (replaced() and more)
+
+        went_on = self._until(grown, f"rows and updates after {what}")
+        self.looked = self.looked if self.over else looked  # at the end there is no more to come
+        return went_on
 
     @property
     def over(self) -> bool:
@@ -123,16 +176,12 @@ class Storm:
             self._until(lambda: self._alone(), "the others to end")
             self.run = self._ursa("run.log", "robot", "train", "--resume", self.folder)
 
-        def grown() -> bool:
-            """Somebody else does its work, and there are more rows and updates than that."""
-            if victim != "supervisor":
-                now = pulse.last(self.folder, victim)
-                if now is None or now.pid == pid:
-                    return self.over
-            more = self.progress("recorder") >= before[0] + MORE
-            return self.over or (more and self.updates() > before[1])
+        def replaced() -> bool:
+            """Somebody else does its work."""
+            now = pulse.last(self.folder, victim)
+            return victim == "supervisor" or (now is not None and now.pid != pid)
 
-        went_on = self._until(grown, f"rows and updates after {victim} was killed")
+        went_on = self.goes_on(f"{victim} was killed", replaced)
         told = {
             "victim": victim, "rows": before[0], "updates": before[1], "went_on": went_on,
             "seconds": round(time.monotonic() - begun, 1),
@@ -151,8 +200,15 @@ class Storm:
         layout = settings.read(self.folder).layout
         end, faults = store.audit(self.folder, layout)
         log = store.Log(self.folder, layout)
-        parts = [steps for _, steps in log.steps(0, end)]
+        runs = list(log.steps(0, end))
         log.close()
+        parts = [steps for _, steps in runs]
+        numbers = np.concatenate([first + np.arange(len(steps.time)) for first, steps in runs])
+        times = np.concatenate([steps.time for steps in parts]) / 1e9
+        book, faults_told = self.book(), self.faults(self.looked)
+        learnt_of = max((each.visible for each in self.rounds() if each.updates), default=0)
+        instants = [book["start"] + each.time for each in faults_told]
+        after = recoveries(instants, times, numbers, learnt_of)
         reward = np.concatenate([steps.row.reward.reshape(-1) for steps in parts])
         unsafe = ~np.concatenate([steps.row.safe.reshape(-1) for steps in parts])
         learnt = np.concatenate([steps.marks for steps in parts]) == 0
@@ -163,6 +219,10 @@ class Storm:
         )  # fmt: skip
         return {
             "seed": self.seed, "rows": end, "damaged or missing rows": len(faults),
+            "acknowledged": self.seen,
+            "acknowledged and lost": self.seen - int((numbers < self.seen).sum()),
+            "faults": len(after), "went on after faults": sum(s <= LIMIT for s in after),
+            "slowest after a fault": max(map(float, np.round(after, 1)), default=0.0),
             "rows marked": int((~learnt).sum()), "updates": self.updates(),
             "stops taken back": self.acknowledged, "kills": len(self.kills),
             "went on after": sum(k["went_on"] is True for k in self.kills),
@@ -170,7 +230,7 @@ class Storm:
             "unsafe by thirds": [round(float(unsafe[t & learnt].mean()), 4) for t in thirds],
             "run ended with": self.run.returncode, "replay": replay.returncode,
             "replay said": (replay.stdout + replay.stderr).strip().splitlines()[-1:],
-            "robot": json.loads((self.out / "robot.json").read_bytes()),
+            "robot": book,
         }  # fmt: skip
 
     def close(self) -> None:
@@ -207,6 +267,8 @@ def main() -> int:
     print(json.dumps(found, indent=1))
     first, _, last = found["reward by thirds"]
     kept = found["damaged or missing rows"] == 0 and found["went on after"] == found["kills"]
+    kept &= found["acknowledged and lost"] == 0
+    kept &= found["went on after faults"] == found["faults"] > 0
     kept &= found["robot"]["violations"] == 0 and found["run ended with"] == 0
     return int(not (kept and found["replay"] == 0 and last > first))
 

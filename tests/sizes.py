@@ -10,7 +10,7 @@ import os
 SIZES = {  # name: ordinary, soak
     "URSA_KILLS": (8, 100),  # deaths of a run in simulation
     "URSA_STORE_KILLS": (300, 5_000),  # of a writer of the log; actor and recorder: a quarter
-    "URSA_STACK_KILLS": (30, 500),  # kills and hangs under a supervisor
+    "URSA_STACK_KILLS": (30, 500),  # kills under a supervisor; hangs beside them: a fifth
     "URSA_CARRIER_KILLS": (40, 1_000),  # of robot's or learner's machine
     "URSA_STORM_ROUNDS": (1, 10),  # how often the storm kills each of the five processes
     "URSA_POWER_STATES": (20_000, 1_000_000),  # states that a power cut may leave of a log

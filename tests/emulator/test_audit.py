@@ -149,3 +149,30 @@ def test_an_old_target_that_a_new_beginning_has_overtaken_is_the_links_doing():
     assert (audit.counts["overtaken"], audit.counts["violations"]) == (1, 0)
     assert "moved" in str(audit.hear(1.0245, command(moved(0.02))))  # the same, not overtaken
     assert "not finite" in str(audit.hear(1.025, command(moved(np.nan)), overtaken=True))
+
+
+def late(angle, monkeypatch=None, believed=STANDING):
+    """What is said of a target that was overtaken; with `monkeypatch`: as far as moves go, too."""
+    audit = begun()
+    if monkeypatch is not None:
+        monkeypatch.setattr(Audit, "_astray", lambda self, now, command: self._unfit(command))
+    for count in range(300):  # nothing else may still be believed
+        audit.tell(1.003 + count * 1e-6, said(3 + count, believed, speed=ZERO))
+    return audit.hear(1.004, command(angle), overtaken=True), audit.counts["violations"]
+
+
+def test_a_late_command_is_judged_by_all_but_how_far_it_moves():
+    far = np.where(np.arange(12) == 4, 9.0, STANDING)
+    wrong, count = late(far)
+    assert "9.0" in str(wrong)
+    assert "out of range" in str(wrong)
+    assert count == 1
+    # 80 x 0.5 = 40 N m of 33.5, wherever it came from; 80 x 0.4 = 32 is a long way, and allowed
+    wrong, count = late(STANDING, believed=STANDING - 0.5)
+    assert (wrong, count) == ("asks for 40.00 N m", 1)
+    assert late(moved(0.4)) == (None, 0)
+
+
+def test_one_that_looks_at_gains_only_overlooks_a_late_target(monkeypatch):
+    far = np.where(np.arange(12) == 4, 9.0, STANDING)
+    assert late(far, monkeypatch) == (None, 0)

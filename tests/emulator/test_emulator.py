@@ -246,3 +246,5 @@ def test_no_hand_reaches_into_pybullet():
     pytest.importorskip("pybullet")
     with pytest.raises(UserError, match="no hand reaches into this engine; use mujoco"):
         emulated({"kind": "flip", "at": 1.0}, engine="pybullet")
+    with pytest.raises(UserError, match="hand after 10 s: no hand reaches into this engine"):
+        emulated(hand={"after": 10.0}, engine="pybullet")

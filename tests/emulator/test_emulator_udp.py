@@ -13,7 +13,7 @@ import pytest
 from emulator.emulated import LIMITS, PERIOD, Pilot, driven, gated, trotted_over_udp
 from ursa.emulator import serving
 from ursa.emulator.emulator import Emulator
-from ursa.emulator.script import KINDS, parse
+from ursa.emulator.script import KINDS, Script, parse
 from ursa.emulator.serving import Server, listening
 from ursa.errors import UserError
 from ursa.gate.link import Link
@@ -149,6 +149,7 @@ def test_a_second_emulator_on_one_clock_is_refused(tmp_path):
         ({"clock": "sundial"}, 'clock "sundial": want wall, or shared:PATH'),
         ({"faults": Path("none.toml")}, "fault script none.toml: there is no such file"),
         ({"every": -1.0}, "every = -1.0, want a number >= 0"),
+        ({"hand": 0.0}, "hand = 0.0, want a number > 0"),
         ({"patience": 0.0}, "patience = 0.0, want a number > 0"),
         ({"report": Path("no/where.json")}, "report no/where.json: there is no folder no"),
     ],
@@ -165,6 +166,33 @@ def test_the_help_teaches_every_kind_of_fault():
     for kind in KINDS:
         assert f"\n      {kind} " in help_text
     assert "Ctrl-C" in help_text
+    assert "--hand 10" in help_text
+
+
+@pytest.mark.parametrize(("hand", "helped"), [(None, False), (10.0, True)])
+def test_a_robot_on_its_back_says_how_to_help_it_where_nobody_does(hand, helped):
+    emulator = Emulator(script=Script(hand=hand), start=0.0)
+    assert "upright, " in emulate_command.line(emulator)  # nothing to say
+    emulator.rig.up = lambda: -1.0
+    told = emulate_command.line(emulator)
+    assert ("on its back, " in told) is helped
+    assert ("on its back (nobody helps it up: start the emulator" in told) is not helped
+    emulator.close()
+
+
+@pytest.mark.parametrize(("options", "after"), [({}, None), ({"hand": 10.0}, 10.0)])
+def test_the_flag_lends_a_hand(options, after, monkeypatch):
+    """Nobody is started: what the robot would be given is looked at."""
+    given = []
+
+    def noted(**told):
+        given.append(told["script"].hand)
+        raise UserError("enough")
+
+    monkeypatch.setattr(emulate_command, "Emulator", noted)
+    with pytest.raises(UserError, match="enough"):
+        emulate_command.emulate(port=0, **options)
+    assert given == [after]
 
 
 def test_it_says_for_whom_time_stands_still(tmp_path, capsys):

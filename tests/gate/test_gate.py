@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import jaxtyping
 import numpy as np
@@ -14,6 +15,7 @@ from ursa.gate.heard import Wish
 from ursa.gate.modes import Kind, Mode, Order
 
 PRESSED = bytes([0x55, 0x51, 0x10, 0]) + bytes(36)  # R2
+STEP = gate._step
 PROMISES = []
 broken_by = registrar(PROMISES)
 
@@ -42,6 +44,11 @@ def goes_straight_there(limits, wanted, last, angle, speed, step, stiffness):
 
 def counts_for_ever(limits, now, wish, heard):
     return heard.wish is not None and wish.sequence < heard.wish.sequence
+
+
+def does_not_compare_times(*cycle):
+    *given, state = cycle
+    return STEP(*given, replace(state, clock=None))
 
 
 @broken_by(machine, "_moved_on", stands_by_itself)
@@ -334,22 +341,33 @@ def missed_cycles_hold_then_lay_down():
     assert bench.mode is Mode.HOLD
 
 
-@broken_by(gate, "begin", lambda limits: 1 / 0)
+def jumps(jump):
+    bench = at(Mode.RUN)
+    bench.wants()
+    before = bench.now
+    bench.now += jump
+    bench.cycle(elapsed=0.0)
+    assert bench.mode is Mode.FAULT
+    assert bench.counts[Kind.CLOCK] == 1
+    assert is_limp(bench.command)
+    bench.now = before if not math.isfinite(bench.now) else bench.now
+    bench.cycles(0.02)
+    bench.cycle(orders=(Order.ACKNOWLEDGE,))
+    assert bench.mode is Mode.DAMP  # and the new time is good for a new start
+    bench.cycle(orders=(Order.STAND,))
+    assert bench.mode is Mode.STAND
+
+
+@broken_by(gate, "_step", does_not_compare_times)
 def a_clock_that_runs_backwards_is_a_fault():
-    for jump in (-3600.0, -0.001, math.nan, math.inf):
-        bench = at(Mode.RUN)
-        bench.wants()
-        before = bench.now
-        bench.now += jump
-        bench.cycle(elapsed=0.0)
-        assert bench.mode is Mode.FAULT
-        assert is_limp(bench.command)
-        bench.now = before if not math.isfinite(bench.now) else bench.now
-        bench.cycles(0.02)
-        bench.cycle(orders=(Order.ACKNOWLEDGE,))
-        assert bench.mode is Mode.DAMP  # and the new time is good for a new start
-        bench.cycle(orders=(Order.STAND,))
-        assert bench.mode is Mode.STAND
+    for jump in (-3600.0, -0.001):
+        jumps(jump)
+
+
+@broken_by(gate, "math", SimpleNamespace(isfinite=lambda now: True))
+def a_clock_that_shows_no_number_is_a_fault():
+    for jump in (math.nan, math.inf):
+        jumps(jump)
 
 
 @pytest.mark.parametrize("promise", [each.values[0] for each in PROMISES], ids=names(PROMISES))

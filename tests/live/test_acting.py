@@ -377,4 +377,4 @@ def test_a_robot_that_nobody_sees_any_more_stands_still(tmp_path):
     for _ in range(5):
         actor.turn()
     assert actor.writer.next == count + 2  # where it was, and where it has got to
-    assert actor.counts["lost"] == 5
+    assert actor.counts["lost"] == 1  # once, however long

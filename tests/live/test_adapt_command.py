@@ -15,7 +15,7 @@ from ursa.env.arena import Arena
 from ursa.errors import UserError
 from ursa.gate.modes import Mode, Order
 from ursa.gate.wired import Wired
-from ursa.live import stander
+from ursa.live import adapt_command, settings, stander
 from ursa.live.adapt_command import adapted
 from ursa.live.settings import Live
 from ursa.live.stander import Stander
@@ -196,6 +196,41 @@ def test_a_robot_adapts_over_its_link(small, agent, monkeypatch, capsys):
     assert [line.partition(" of 2")[0] for line in out.splitlines()[1:]] == ["trial 1", "trial 2"]
     assert all(re.search(r", ETA 0:\d\d$", line) for line in out.splitlines()[1:])
     assert small.modes.count(Mode.STAND) == 5  # for the damage, two trials, and twice again
+
+
+def limits_for(agent, folder, monkeypatch, **flags):
+    """The gate's limits with which `ursa robot adapt` would go to the robot."""
+    seen = []
+
+    def gated(out, live, say):
+        seen.append(live.gate_limits())
+        raise UserError("enough")
+
+    monkeypatch.setattr(adapt_command, "gated", gated)
+    monkeypatch.setattr(adapt_command, "keep_programs", lambda: None)
+    monkeypatch.setattr(Agent, "load", lambda *arguments: agent)
+    with pytest.raises(UserError, match="enough"):
+        adapt_command.adapt(folder, link="udp://127.0.0.1:1", unfinished=True, **flags)
+    return seen[0]
+
+
+def test_a_broken_robot_keeps_the_limits_it_has_learnt_with(agent, tmp_path, monkeypatch):
+    settings.write(tmp_path, Live(limits={"reach": 0.1, "late_hold": 3, "rate": 6.0}))
+    (tmp_path / "agent").mkdir()
+    for folder in (tmp_path, tmp_path / "agent"):
+        found = limits_for(agent, folder, monkeypatch, limits={"rate": 2.0, "late_stop": 12.0})
+        assert (found.reach, found.late_hold, found.rate, found.late_stop) == (0.1, 3, 2.0, 12)
+
+
+def test_without_a_look_at_the_run_it_would_have_the_widest(agent, tmp_path, monkeypatch):
+    """Sabotage."""
+    settings.write(tmp_path, Live(limits={"reach": 0.1}))
+    monkeypatch.setattr(adapt_command, "inherited", lambda folder: {})
+    assert limits_for(agent, tmp_path, monkeypatch).reach == 0.2
+
+
+def test_a_run_that_was_never_on_a_robot_has_no_limits_to_keep(tmp_path):
+    assert adapt_command.inherited(tmp_path) == {}
 
 
 class Watch(Wired):

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import jaxtyping
+import numpy as np
 import pytest
 
 from gate.gated import PERIOD, at, is_limp, said
@@ -86,12 +87,93 @@ def test_the_first_contact_of_a_run_is_no_gap(fast):
     assert led(bench, 3.0, by_itself=False) == [Order.STAND, Order.RUN]
 
 
+# ---- on its side ------------------------------------------------------------------------------
+
+SIDE = 1.2  # rad; it may stand up from 1.0
+
+
+def turned(bench, first, last, orders=()):
+    """Rolled by hand within half a second; the orders come at its end."""
+    for roll in np.linspace(first, last, 250):
+        quaternion = np.array([np.cos(roll / 2), np.sin(roll / 2), 0.0, 0.0])
+        bench.cycle(
+            bench.says(tick=bench.tick + 1, quaternion=quaternion), orders if roll == last else ()
+        )
+
+
+def righted(by_itself):
+    """Limp and on its side, with a policy that waits; then a hand turns it upright."""
+    bench = at(Mode.DAMP)
+    turned(bench, 0.0, SIDE)
+    turned(bench, SIDE, SIDE + 0.01, (Order.ACKNOWLEDGE,))  # too early
+    turned(bench, SIDE + 0.01, 0.0)
+    return bench, led(bench, 3.0, by_itself)
+
+
+def test_a_limp_robot_that_was_turned_upright_stands_up_when_a_person_says_so(fast):
+    bench, orders = righted(by_itself=False)
+    assert orders == []
+    assert (bench.mode, bench.state.fault) == (Mode.DAMP, "tilted while limp")
+    assert "acknowledge: still tilted: set it upright" in [each.detail for each in bench.events]
+    bench.cycle(orders=(Order.ACKNOWLEDGE,))
+    assert led(bench, 3.0, by_itself=False) == [Order.STAND, Order.RUN]
+    assert bench.mode is Mode.RUN
+
+
+def test_a_fault_acknowledged_on_its_side_does_not_let_it_stand_up_in_a_hand(fast):
+    bench = at(Mode.FAULT)
+    turned(bench, 0.0, SIDE, (Order.ACKNOWLEDGE,))
+    turned(bench, SIDE, 0.0)
+    assert (bench.mode, bench.state.fault) == (Mode.DAMP, "tilted while limp")
+    assert led(bench, 3.0, by_itself=False) == []
+
+
+def test_an_emulated_one_that_was_turned_upright_goes_on_by_itself(fast):
+    assert righted(by_itself=True)[1] == [Order.STAND, Order.RUN]
+
+
+def test_a_machine_that_does_not_remember_the_tilt_would_stand_up_in_a_hand(fast, monkeypatch):
+    """Sabotage."""
+    at(Mode.DAMP)
+    monkeypatch.setattr(machine, "_tilted", lambda limits, state: False)
+    assert righted(by_itself=False)[1] == [Order.STAND, Order.RUN]
+
+
 def test_another_gate_in_place_of_one_that_died_limp_waits_for_a_person(fast):
     last = Told(cycle=7, now=1.0, mode=Mode.DAMP, since=0.5, state=said(1))
     bench = at(Mode.DAMP)
     bench.state = gating.resumed(bench.limits, last)
     assert led(bench, 3.0, by_itself=False) == []
     assert led(bench, 3.0, by_itself=True) == [Order.STAND, Order.RUN]
+
+
+# ---- after a reboot ---------------------------------------------------------------------------
+
+
+def rebooted(start, by_itself):
+    """A run whose memory is gone, with all that is needed for standing up; its orders."""
+    bench = at(Mode.DAMP)
+    bench.state = gating.first(bench.limits, None, start)
+    return bench, led(bench, 3.0, by_itself)
+
+
+def test_a_resumed_run_without_its_memory_stands_up_when_a_person_says_so(fast):
+    bench, orders = rebooted("resumed", by_itself=False)
+    assert orders == []
+    assert (bench.mode, bench.state.fault) == (Mode.DAMP, "the run was resumed")
+    bench.cycle(orders=(Order.ACKNOWLEDGE,))
+    assert led(bench, 3.0, by_itself=False) == [Order.STAND, Order.RUN]
+
+
+def test_a_new_run_needs_nobody_and_neither_does_an_emulated_one(fast):
+    assert rebooted("new", by_itself=False)[1] == [Order.STAND, Order.RUN]
+    assert rebooted("resumed", by_itself=True)[1] == [Order.STAND, Order.RUN]
+
+
+def test_a_gate_that_does_not_ask_how_it_was_started_would_stand_up_unasked(fast, monkeypatch):
+    """Sabotage."""
+    monkeypatch.setattr(gating, "first", lambda limits, last, start: gating.resumed(limits, last))
+    assert rebooted("resumed", by_itself=False)[1] == [Order.STAND, Order.RUN]
 
 
 # ---- for ever ---------------------------------------------------------------------------------

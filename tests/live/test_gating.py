@@ -5,6 +5,7 @@ The test is the robot, and it keeps the clock: no time passes that it did not le
 
 import os
 import signal
+from dataclasses import replace
 
 import jaxtyping
 import numpy as np
@@ -12,11 +13,15 @@ import pytest
 
 from gate.gated import LIMITS, STANDING, is_limp
 from live.scenes import Scene
-from live.stacked import spawn
-from ursa.gate import blackbox, mailbox
+from live.stacked import live_of, spawn
+from ursa.claim import Claim
+from ursa.errors import UserError
+from ursa.gate import blackbox, farewell, mailbox
 from ursa.gate.modes import Mode, Order
-from ursa.live import gating
-from ursa.shared import pulse
+from ursa.live import gating, settings, ward
+from ursa.live.settings import Live, Patience
+from ursa.live.supervisor import LOCK, PAUSE, Supervisor
+from ursa.shared import place, pulse
 
 UNSAFE = ["curt", "hasty"]
 
@@ -205,6 +210,73 @@ def test_the_black_box_holds_what_was_said_and_told(scene):
     assert '"why": "a test"' in path.with_suffix(".json").read_text()
 
 
+class Stopped:
+    """A process that neither ends nor beats until it is killed."""
+
+    pid, returncode = 1, None
+
+    def poll(self):
+        return self.returncode
+
+    def send_signal(self, number):
+        pass
+
+    def wait(self, seconds=None):
+        return self.returncode
+
+    def kill(self):
+        self.returncode = -9
+
+
+class Time:
+    """Real time: it passes when somebody sleeps."""
+
+    now = 1000.0
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+def hung(folder, monkeypatch, clock):
+    """Seconds from the last beat of a gate that hangs to the limp command in its place, if any."""
+    time, heard, process = Time(), [], Stopped()
+    monkeypatch.setattr(ward, "time", time)
+    monkeypatch.setattr(ward.subprocess, "Popen", lambda *words, **more: process)
+    monkeypatch.setattr(farewell, "send", lambda *words: heard.append(time.now) or "limp")
+    live = live_of(folder, clock=clock, patience=Patience())
+    run = Supervisor(folder, live, Claim(folder / LOCK, folder), print)
+    run.look()  # starts it
+    beats = pulse.Pulse(folder, "gate")
+    beats.beat(10)
+    run.look()
+    begun = time.now
+    while not heard and time.now < begun + 10.0:
+        time.sleep(PAUSE)
+        run.look()
+    beats.close()
+    run.close()
+    place.forget(folder)
+    return heard[0] - begun if heard else None
+
+
+def test_a_gate_that_hangs_is_killed_after_half_a_second_and_the_robot_limp(tmp_path, monkeypatch):
+    assert 0.5 <= hung(tmp_path, monkeypatch, "wall") <= 0.5 + 2 * PAUSE
+
+
+def test_in_virtual_time_a_busy_machine_is_no_hang_for_five_seconds(tmp_path, monkeypatch):
+    found = hung(tmp_path, monkeypatch, f"shared:{tmp_path / 'clock'}")
+    assert 5.0 <= found <= 5.0 + 2 * PAUSE
+
+
+def test_without_that_patience_it_would_hold_its_last_target(tmp_path, monkeypatch):
+    """Sabotage."""
+    monkeypatch.setattr(settings, "HUNG", {"wall": 3600.0})
+    assert hung(tmp_path, monkeypatch, "wall") is None
+
+
 @pytest.mark.parametrize(
     ("mode", "fault", "becomes", "why"),
     [
@@ -220,3 +292,17 @@ def test_a_gate_that_takes_over_knows_what_waits_for_a_person(mode, fault, becom
     state = gating.resumed(LIMITS, last)
     assert (state.mode, state.fault) == (becomes, why)
     assert gating.resumed(LIMITS, None).fault == ""
+
+
+def test_the_process_of_a_gate_reads_in_the_settings_that_its_run_was_resumed(scene):
+    settings.write(scene.folder, replace(scene.live, start="resumed"))
+    scene.start()
+    scene.lets(lambda: scene.told.cycle > 5)
+    assert (scene.told.mode, scene.told.fault) == (Mode.DAMP, "the run was resumed")
+
+
+def test_how_a_run_was_started_and_the_least_patience_are_checked():
+    with pytest.raises(UserError, match='start = "again": want new or resumed'):
+        settings.check(Live(start="again"))
+    with pytest.raises(UserError, match=r"patience\.gate = 0\.1: want at least 0\.5 s, or 0"):
+        settings.check(Live(patience=Patience(gate=0.1)))

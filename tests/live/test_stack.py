@@ -19,7 +19,8 @@ from ursa.gate.modes import Mode, Order
 from ursa.live import settings, stop_command
 
 KILLS = size("URSA_STACK_KILLS")
-VICTIMS = ("gate", "actor", "recorder", "learner", "supervisor", "robot")
+ROLES = ("gate", "actor", "recorder", "learner", "supervisor")
+BESIDE = KILLS // 5, KILLS // 10  # hangs of anybody, and robots switched off, beside the kills
 SOON = 8.0  # s after which a sabotaged stack is believed to stand still; four times `BRISK`
 
 
@@ -48,14 +49,21 @@ def strike(stack, role, hang):
         until(lambda: stack.pid(role) != pid, f"another {role} than {pid}\n{stack.said()}")
 
 
-def ravage(stack, kills, seed):
+def strikes(rng, kills, hangs, robots):
+    """Whom to kill (each role as often) or hang (True), in random order."""
+    plan = [(ROLES[count % len(ROLES)], False) for count in range(kills)]
+    plan += [(rng.choice((*ROLES, "robot")), True) for _ in range(hangs)]
+    plan += [("robot", False)] * robots
+    rng.shuffle(plan)
+    return plan
+
+
+def ravage(stack, plan, rng):
     """So many random kills and hangs; returns what was lost or changed, and the faults told."""
-    print(f"seed {seed}")
-    rng, most = random.Random(seed), 0
+    most = 0
     stack.start()
     stack.grows()
-    for _ in range(kills):
-        role, hang = rng.choice(VICTIMS), rng.random() < 0.2
+    for role, hang in plan:
         stack.passes("recorder", rng.randint(0, 6))
         most = max(most, stack.progress("recorder"))  # acknowledged before the strike
         strike(stack, role, hang)
@@ -68,10 +76,21 @@ def ravage(stack, kills, seed):
     return most, lost, changed, faults
 
 
+def test_a_plan_of_thirty_kills_kills_each_of_five_roles_six_times_and_hangs_beside():
+    plan = strikes(random.Random(1), 30, 6, 3)
+    killed = [role for role, hang in plan if not hang]
+    assert {role: killed.count(role) for role in ROLES} == dict.fromkeys(ROLES, 6)
+    assert killed.count("robot") == 3
+    assert len(plan) - len(killed) == 6
+
+
 @pytest.mark.timeout(patience("URSA_STACK_KILLS", 1200))
-def test_thirty_random_kills_and_hangs_lose_no_acknowledged_row(folder):
+def test_thirty_random_kills_and_hangs_beside_lose_no_acknowledged_row(folder):
+    seed = 20260101 + SEED
+    print(f"seed {seed}")
+    rng = random.Random(seed)
     with stacked(folder) as stack:
-        most, lost, changed, faults = ravage(stack, KILLS, seed=20260101 + SEED)
+        most, lost, changed, faults = ravage(stack, strikes(rng, KILLS, *BESIDE), rng)
         assert most > 5 * KILLS
         assert (lost, changed, faults) == ([], [], [])
 
@@ -139,7 +158,7 @@ def test_a_run_ends_in_order_when_it_has_its_rows(shared_run):
     settings.write(shared_run.folder, replace(shared_run.live, rows=goal))
     shared_run.start()
     assert shared_run.supervisor.wait(120) == 0, shared_run.said()
-    assert all(shared_run.alive(role) is None for role in VICTIMS if role != "robot")
+    assert all(shared_run.alive(role) is None for role in ROLES)
     found, faults = recorded(shared_run.folder)
     assert len(found) >= goal
     assert faults == []

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from sizes import SEED, patience, size
@@ -24,14 +25,20 @@ VICTIMS = ("actor", "gate", "recorder", "learner", "supervisor") * size("URSA_ST
 SOON = 6.0  # s after which a storm whose supervisor starts nobody again is believed to stand still
 
 
-@contextmanager
-def storm_in(out, more):
-    """The module, and a storm under way that is over in the end."""
+def program():
+    """The storm's own module."""
     spec = importlib.util.spec_from_file_location("storm", STORM)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+@contextmanager
+def storm_in(out, more):
+    """The module, and a storm under way that is over in the end."""
+    module = program()
     storm = module.Storm(out, 100_000, SEED, "tiny", 0.1, more)
     try:
         yield module, storm
@@ -64,7 +71,13 @@ def broken(tmp_path_factory):
         patch.setenv("PYTHONPATH", str(HERE / "broken"), prepend=os.pathsep)
         patch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
         with storm_in(out, ["--train.prefill", "1000"]) as (module, storm):
-            storm._until(lambda: storm.over or storm.progress("recorder") > 60, "rows")
+            storm._until(
+                lambda: (
+                    storm.over
+                    or (storm.progress("recorder") > 60 and storm.faults(storm.book()["time"]))
+                ),
+                "rows and a fault",
+            )
             assert not storm.over, (out / "run.log").read_text()[-3000:]
             patch.setattr(module, "LIMIT", SOON)
             storm.hit("actor")
@@ -77,6 +90,10 @@ def went_on(found):
     return found["went on after"] == found["kills"] > 0
 
 
+def got_over(found):
+    return found["went on after faults"] == found["faults"] > 0
+
+
 def test_rows_and_updates_grow_after_every_kill_and_the_run_ends_in_order(found):
     assert went_on(found)
     assert found["kills"] == len(VICTIMS)
@@ -85,8 +102,25 @@ def test_rows_and_updates_grow_after_every_kill_and_the_run_ends_in_order(found)
     assert found["run ended with"] == 130  # in order, because it was asked to
 
 
+def test_rows_and_updates_grow_after_every_fault_of_the_script(found):
+    assert got_over(found), found["slowest after a fault"]
+
+
+def test_a_fault_is_got_over_when_twenty_rows_and_an_update_of_them_came():
+    """Rows every 50 ms from 10 s on, none from 12 to 15 s; 60 of them."""
+    times = np.concatenate([10 + 0.05 * np.arange(40), 15 + 0.05 * np.arange(20)])
+    numbers = np.arange(60)
+    after = program().recoveries([10.01, 11.51, 15.01], times, numbers, 60)
+    # rows 1 to 20 (11.0 s); row 31 (11.55 s) to 50, the eleventh of the later ones; only 19 left
+    assert [round(each, 2) for each in after] == [0.99, 3.99, np.inf]
+    # of rows 0 to 30 only: nobody learnt from what came after the second
+    assert program().recoveries([11.51], times, numbers, 31) == [np.inf]
+
+
 def test_no_row_is_lost_and_the_learner_follows_from_the_log(found):
     assert found["damaged or missing rows"] == 0
+    assert found["acknowledged"] >= len(VICTIMS) * 20
+    assert found["acknowledged and lost"] == 0
     assert found["replay"] == 0, found["replay said"]
 
 
@@ -98,5 +132,8 @@ def test_no_command_ever_left_the_limits(found):
 def test_a_storm_without_protections_fails_the_same_checks(broken):
     """Nobody is started again, rows are acknowledged and not written, gains are raised."""
     assert not went_on(broken)
+    assert broken["faults"] > 0
+    assert not got_over(broken)
+    assert broken["acknowledged and lost"] > 0
     assert broken["damaged or missing rows"] > 0
     assert broken["robot"]["violations"] > 0

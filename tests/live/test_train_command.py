@@ -11,11 +11,12 @@ from log.logs import quick
 from ursa import durable
 from ursa.config import alone
 from ursa.errors import UserError
-from ursa.gate import mailbox
-from ursa.live import settings, stop_command, train_command
+from ursa.gate import driven, mailbox
+from ursa.live import guided, settings, stop_command, train_command
 from ursa.live.settings import Live, Modules
 from ursa.presets import preset
 from ursa.robot import registry as robots
+from ursa.robot.a1 import A1
 from ursa.run import folder as folders
 from ursa.run import preflight
 from ursa.run.plan import method_of
@@ -43,7 +44,7 @@ def test_flags_become_a_config_of_one_robot_and_the_settings_beside_it(tmp_path)
     assert (live.link, live.rows, live.acknowledge) == ("udp://127.0.0.1:8007", 900, "operator")
     assert live.gate_limits().reach == 0.1
     assert live.gate_limits().late_hold == 3
-    assert live.modules == Modules()
+    assert (live.modules, live.start) == (Modules(), "new")
     assert live.layout.sizes == preflight.check(config)
 
 
@@ -65,6 +66,7 @@ def test_the_rows_are_as_wide_as_the_skills_of_the_method(method, feature):
         ([*LINK, "--train.robots", "8"], "there is one robot"),
         (["--link", "http://x"], "want udp://HOST:PORT"),
         ([*LINK, "--robot", "point", "--task", "point"], "has no legs"),
+        ([*LINK, "--robot", "go2"], "robot go2 cannot be driven, only an A1"),
         ([*LINK, "--limits", "reach", "7"], "reach = 7, allowed 0.01 to 0.4"),
         ([*LINK, "--limits", "raech", "0.1"], "did you mean reach?"),
         ([*LINK, "--clock", "sundial"], "want wall, or shared:PATH"),
@@ -78,6 +80,73 @@ def test_a_mistake_is_answered_in_words(words, said):
     assert said in str(caught.value)
 
 
+def test_a_robot_whose_limits_are_wider_is_not_sent_the_packets_of_an_a1():
+    with pytest.raises(
+        UserError, match=r"FR\.hip goes from -1\.0472 to 1\.0472 rad, allowed -0\.8"
+    ):
+        settings.check(Live(robot="go2"))
+
+
+def test_without_that_look_it_would_be(monkeypatch):
+    """Sabotage."""
+    monkeypatch.setattr(driven, "refuse_other", lambda spec: None)
+    settings.check(Live(robot="go2"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"upper": 0.7}, ""),
+        ({"upper": 0.8029}, r"goes from -0\.802851 to 0\.8029 rad"),
+        ({"torque": 34.0}, r"torque 34, allowed 33\.5 N m"),
+        ({"speed": 22.0}, "speed 22, allowed 21 rad/s"),
+        ({"name": "FR.waist"}, r"its joints are FR\.waist"),
+    ],
+)
+def test_a_robot_of_ones_own_is_driven_if_all_it_may_do_is_good_for_an_a1(changes, said):
+    high = min(changes.get("upper", 0.8), A1.joints[0].high)
+    first = replace(A1.joints[0], **changes, high=high)
+    legs = () if "name" in changes else A1.legs
+    mine = replace(A1, name="mine", joints=(first, *A1.joints[1:]), legs=legs)
+    if not said:
+        driven.refuse_other(mine)
+        return
+    with pytest.raises(UserError, match=said):
+        driven.refuse_other(mine)
+
+
+def agent_of(folder, task, seeds=("seed_0",)):
+    """A run's folder with as much of an agent as can be told without its networks."""
+    for seed in seeds:
+        (folder / "agent" / seed).mkdir(parents=True)
+    (folder / "agent").mkdir(exist_ok=True, parents=True)
+    config = replace(alone(preset("tiny")), task=task)
+    durable.write(folder / "agent" / "config.json", durable.to_json(asdict(config)))
+    return folder
+
+
+def test_who_shall_walk_it_home_is_looked_at_before_anything_starts(tmp_path, monkeypatch):
+    for homing, said in (
+        ("/nope", "homing = /nope: there is no agent; want the folder of an agent of a1 / veloc"),
+        (agent_of(tmp_path / "empty", "velocity", ()), "there is no agent"),
+        (agent_of(tmp_path / "other", "forward"), "an agent of a1 / forward; want the folder"),
+        ("a1-forward", "an agent of a1 / forward"),  # one that is shipped
+    ):
+        with pytest.raises(UserError, match=said):
+            settled("--preset", "tiny", *LINK, "--homing", str(homing))
+    agent_of(tmp_path / "right", "velocity")
+    monkeypatch.chdir(tmp_path)
+    _, _, live = settled("--preset", "tiny", *LINK, "--homing", "right")
+    assert live.homing == str(tmp_path / "right")  # the next start may be from elsewhere
+    assert settled("--preset", "tiny", *LINK)[2].homing == ""
+
+
+def test_without_that_look_the_robot_would_be_up_before_it_is_found(monkeypatch):
+    """Sabotage."""
+    monkeypatch.setattr(guided, "checked", lambda homing, robot: homing)
+    assert settled("--preset", "tiny", *LINK, "--homing", "/nope")[2].homing == "/nope"
+
+
 def test_a_run_goes_on_with_what_it_has_unless_told_otherwise(folder):
     config = alone(preset("tiny"))
     durable.write(folder / "config.json", durable.to_json(asdict(config)))
@@ -88,6 +157,7 @@ def test_a_run_goes_on_with_what_it_has_unless_told_otherwise(folder):
     assert (again, out) == (config, folder)
     assert found == replace(
         live,
+        start="resumed",  # so that a person looks before it stands up
         rows=config.train.steps,
         skill=found.skill,
         **vars(preflight.check(config)),

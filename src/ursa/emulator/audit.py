@@ -33,6 +33,7 @@ class Audit:
     _last: tuple[float, Array] | None = None  # when, and the target; None: there is none to go on
     _limp: float | None = None  # since when it is limp; a target that was overtaken may follow
     _range: tuple[Array, Array] | None = None
+    _earlier: tuple[Array, Array] | None = None  # the range before that
 
     def tell(self, now: float, state: State) -> None:
         """The robot has said this."""
@@ -42,12 +43,12 @@ class Audit:
         """The robot was told this; which rule it breaks, or None.
 
         `overtaken`: a later command came first. Then it is no step from the last target, and no
-        target to go on from.
+        target to go on from; how far it moves is not judged, all else is.
         """
         self.counts["commands"] += 1
         if overtaken:
             self.counts["overtaken"] += 1
-            wrong = None if is_limp(command) else self._unfit(command)
+            wrong = None if is_limp(command) else self._astray(now, command)
             return self._told_of(now, wrong)
         limp = is_limp(command) or not command.servo
         stopped = self._limp is not None and now - self._limp > self.spread + self.slack
@@ -71,6 +72,7 @@ class Audit:
 
     def silent(self) -> None:
         """Commands stopped for longer than a gate may overlook: the next target is a first one."""
+        self._earlier = self._range or self._earlier
         self._last = self._range = self._limp = None
 
     def _unfit(self, command: Command) -> str | None:
@@ -84,6 +86,20 @@ class Audit:
             return "gains above the robot's"
         return "no damping" if (command.kd <= 0).any() else None
 
+    def _astray(self, now: float, command: Command) -> str | None:
+        """What a command that came late may not be, from wherever its target moved."""
+        if wrong := self._unfit(command):
+            return wrong
+        angle, oldest = command.angle, self._oldest()
+        known = [(self.limits.lower, self.limits.upper), self._range, self._earlier]
+        known += [(s.angle - FIRST, s.angle + FIRST) for t, s in self._told if now - t <= oldest]
+        ranges = [each for each in known if each is not None]
+        lower = np.min([low for low, _ in ranges], axis=0)
+        upper = np.max([high for _, high in ranges], axis=0)
+        if ((angle < lower - ROUNDING) | (angle > upper + ROUNDING)).any():
+            return f"target {angle.round(3).tolist()} out of range"
+        return self._strain(now, command)
+
     def _violation(self, now: float, command: Command) -> str | None:
         if wrong := self._unfit(command):
             return wrong
@@ -96,6 +112,7 @@ class Audit:
         if self._last is None or outside or far:
             near = self._any(now, lambda s: float(np.abs(angle - s.angle).max()), FIRST)
             if near <= FIRST:
+                self._earlier = self._range or self._earlier
                 self._range = np.minimum(limits.lower, angle), np.maximum(limits.upper, angle)
             elif self._last is None:
                 return f"first target {near:.3f} rad from the robot"
@@ -103,9 +120,13 @@ class Audit:
                 return f"target {angle.round(3).tolist()} out of range"
             else:
                 return f"target moved {moved:.4f} rad in {1000 * (now - before):.1f} ms"
-        asked = self._any(now, lambda s: _asked(command, s), float(limits.torque.max()))
-        most = float(limits.torque.max()) + 0.05
-        return f"asks for {asked:.2f} N m" if asked > most else None
+        return self._strain(now, command)
+
+    def _strain(self, now: float, command: Command) -> str | None:
+        """More torque than the robot has, by every state that may still be believed."""
+        most = float(self.limits.torque.max())
+        asked = self._any(now, lambda s: _asked(command, s), most)
+        return f"asks for {asked:.2f} N m" if asked > most + 0.05 else None
 
     def _oldest(self) -> float:
         """Seconds after which no gate believes a state any more."""

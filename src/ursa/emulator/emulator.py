@@ -231,3 +231,7 @@ def _fitting(script: Script, rig: Rig) -> None:
     for fault in script.faults:
         if fault.kind in ("flip", "upright") and not rig.physics.turns:
             raise UserError(f"fault {fault.kind}: no hand reaches into this engine; use mujoco")
+    if script.hand is not None and not rig.physics.turns:
+        raise UserError(
+            f"hand after {script.hand:g} s: no hand reaches into this engine; use mujoco"
+        )

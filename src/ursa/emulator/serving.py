@@ -139,6 +139,7 @@ def book(emulator: Emulator) -> dict:
     """What happened so far, as plain values."""
     x, y, z, yaw = emulator.rig.place()
     return {
+        "start": emulator.start,
         "time": round(emulator.now - emulator.start, 6),
         "commands": emulator.audit.counts["commands"],
         "violations": emulator.audit.counts["violations"],

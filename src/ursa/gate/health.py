@@ -108,11 +108,16 @@ def unfit(limits: Limits, now: float, state: State, health: Health) -> str | Non
         return f"motors still at {state.temperature.max():.0f} C, want below {limits.cool:g}"
     if now - health.warm_last < limits.rest:
         return f"motors rest for {limits.rest - (now - health.warm_last):.0f} s more"
-    if _up(state) < limits.upright_least:
+    if not upright(limits, state):
         return "tilted: set it upright"
     if state.battery is not None and state.battery < limits.battery_low:
         return f"battery at {state.battery:.0%}, want {limits.battery_low:.0%}"
     return None
+
+
+def upright(limits: Limits, state: State) -> bool:
+    """Whether it may be switched on the way it lies or hangs."""
+    return _up(state) >= limits.upright_least
 
 
 def _joints(limits: Limits, now: float, health: Health) -> list[Event]:

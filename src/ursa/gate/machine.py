@@ -2,14 +2,15 @@
 
 Trouble comes first, then the most careful of the orders, then what follows by itself. Nothing but
 an order ever switches limp motors on, and only an acknowledgement unlatches a fault. A limp robot
-that was out of touch gets a reason to wait for a person, too: somebody may have carried it away.
+that was out of touch gets a reason to wait for a person, too: somebody may have carried it away;
+and so does one that is not upright: whoever sets it on its feet must not have it stand up in hand.
 """
 
 from dataclasses import dataclass, field, replace
 
 from ursa.gate import heard as hearing
 from ursa.gate import pose as posing
-from ursa.gate.health import NEVER, Health, healthy, unfit
+from ursa.gate.health import NEVER, Health, healthy, unfit, upright
 from ursa.gate.heard import Heard
 from ursa.gate.limits import Limits
 from ursa.gate.modes import SERVO_MODES, Counts, Event, Kind, Level, Mode, Order
@@ -20,6 +21,7 @@ FOLLOWING = frozenset({Mode.RUN, Mode.HOLD})  # modes in which the policy is exp
 UP = frozenset({Mode.STAND, Mode.RUN, Mode.HOLD})
 CAREFUL = (Order.DAMP, Order.LIE_DOWN, Order.ACKNOWLEDGE, Order.STAND, Order.RUN)
 WISHES = frozenset({Kind.BAD_WISH, Kind.STALE_WISH})
+LIMP_TILT = f"{Kind.TILT} while limp"
 CONTACT = frozenset({Kind.STALE, Kind.GAP})  # at level FAULT: a cable pulled, a robot switched off
 
 
@@ -86,6 +88,8 @@ def next_mode(
     lost = [event for event in found if event.kind in CONTACT and event.level == Level.FAULT]
     if lost and state.mode is Mode.DAMP and not state.fault:
         state = replace(state, fault=f"{lost[0].kind} {lost[0].detail}")
+    if state.mode is Mode.DAMP and not state.fault and _tilted(limits, state):
+        state = replace(state, fault=LIMP_TILT)
     if state.seen.gap and {before, state.mode} <= SERVO_MODES:
         state = replace(state, pose=_anchored(limits, state))
     if state.mode is not before:
@@ -125,6 +129,8 @@ def _refusal(
     if order is Order.ACKNOWLEDGE:
         if not state.fault:
             return f"nothing to acknowledge in {mode}"
+        if mode is Mode.DAMP and _tilted(limits, state):
+            return f"still {Kind.TILT}: set it upright"
         trouble = [e for e in trouble if e.level >= Level.DAMP or e.kind is Kind.STALE]
         return f"still {trouble[0].kind} {trouble[0].detail}" if trouble else None
     if mode is Mode.FAULT:
@@ -146,6 +152,10 @@ def _refusal(
         if hearing.age(now, state.heard) > limits.wish_hold:
             return "no recent wish of the policy"
     return None
+
+
+def _tilted(limits: Limits, state: GateState) -> bool:
+    return state.seen.state is not None and not upright(limits, state.seen.state)
 
 
 def _moved_on(limits: Limits, now: float, level: Level, state: GateState) -> GateState:

@@ -92,7 +92,7 @@ def main(folder: Path) -> int:
         while not ending.asked:
             while pace.ahead(writer.tail()) and not ending.asked:
                 clock.alive()
-                beating.beat(writer.next, waiting="for the learner", **actor.counts)
+                beating.beat(writer.next, waiting="for the learner", **said(actor))
                 time.sleep(APART / 10)
             actor.turn()
             beating.beat(writer.next, **said(actor))

@@ -67,7 +67,7 @@ class Actor:
         self._led = Led(np.zeros(layout.sizes.action), np.zeros(layout.skill), 0)
         self._skill, self._age = np.zeros(layout.skill), 0  # followed now, for so many steps
         self._first = self._parted = True  # a sequence begins: here, in the ring
-        self._full = False
+        self._full = self._lost = False  # stands still for that
         self.counts = {"rows": 0, "refused": 0, "pauses": 0, "interventions": 0, "lost": 0}
 
     def turn(self) -> None:
@@ -150,7 +150,8 @@ class Actor:
         if self._disc is not None:
             pose = self._pose
             lost = pose is None or self.engine.clock.now() - pose.time > LOST
-            self.counts["lost"] += lost
+            self.counts["lost"] += lost and not self._lost
+            self._lost = lost
         return full or lost
 
     def _put(self, outcome: Outcome) -> None:

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -45,6 +46,7 @@ def adapt(
     unsafe_limit: float = UNSAFE,
     clock: str = "wall",
     acknowledge: Literal["operator", "emulator"] = "operator",
+    limits: dict[str, float] | None = None,
     seed: int | None = None,
     unfinished: bool = False,
     out: Path | None = None,
@@ -73,6 +75,8 @@ def adapt(
         unsafe_limit: Stop a trial with a larger share of unsafe steps; 1 never does.
         clock: wall, or shared:PATH as an emulator keeps it.
         acknowledge: Who unlatches faults: operator, or emulator where nobody need (loopback only).
+        limits: Narrower limits for the gate: reach 0.1 rate 8. Those that the run has learnt with
+            hold as well, unless one of the same name is given here.
         seed: Which agent, where several were trained; unset is the first.
         unfinished: Take an agent whose training has not come to its end.
         out: Folder to write into; unset is adapt/robot-DAMAGE in the run's.
@@ -85,7 +89,18 @@ def adapt(
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file: give another --out")
     config = agent.config
-    live = living.check(Live(robot=config.robot, link=link, clock=clock, acknowledge=acknowledge))
+    live = living.check(
+        Live(
+            robot=config.robot,
+            link=link,
+            clock=clock,
+            acknowledge=acknowledge,
+            limits={**inherited(folder), **living.narrowed(limits or {})},
+        )
+    )
+    if live.limits:
+        held = ", ".join(f"{name} {value:g}" for name, value in live.limits.items())
+        print(f"ursa: narrower limits hold: {held}", file=sys.stderr)
     options = {"trials": trials, "prior": prior, "unsafe_limit": unsafe_limit}
     adaptation.check(agent, damage, trials, None, None, prior, unsafe_limit)
     out.mkdir(parents=True, exist_ok=True)
@@ -96,6 +111,15 @@ def adapt(
     for path in (out / "adaptation.json", *picture.draw(out, found, title(agent, found))):
         print(f"-> {path}")
     return 0
+
+
+def inherited(folder: Path) -> Mapping[str, Any]:
+    """The limits that a run on a robot was given; none for one that was never on a robot."""
+    run = folder.absolute()
+    for place in (run, run.parent) if run.name == "agent" else (run,):
+        if (place / living.NAME).exists():
+            return living.read(place).limits
+    return {}
 
 
 def adapted(agent: Agent, engine: Wired, damage: str, **options: Any) -> Adaptation:

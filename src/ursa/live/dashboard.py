@@ -13,6 +13,7 @@ from ursa.gate.mailbox import Told
 from ursa.journal import WINDOW, duration
 from ursa.live.gating import clamps, interventions
 from ursa.live.supervisor import Supervisor
+from ursa.live.tally import SHOWN
 
 EVERY, ON_TERMINAL = 5.0, 0.2  # s between two lines
 
@@ -29,6 +30,9 @@ class Status:
     interventions: int
     clamps: int
     restarts: int
+    homings: int = 0  # these three are shown when they are not zero
+    outs: int = 0
+    lost: int = 0
     note: str = ""  # what somebody should look at
 
 
@@ -41,6 +45,9 @@ def line(status: Status) -> str:
     '25% rows 50/200  20.0 rows/s  ETA 0:07  updates 25 '
     >>> said[52:]
     'ratio 0.50  RUN  interventions 3  clamps 9  restarts 1'
+    >>> acts = dict(mode="run", interventions=3, clamps=9, restarts=1)
+    >>> line(Status(**so_far, **acts, homings=2, lost=1))[-29:]
+    'restarts 1  homings 2  lost 1'
     """
     left = (status.total - status.rows) / status.rate if status.total and status.rate > 0 else 0
     ratio = status.updates / status.rows if status.rows else 0.0
@@ -57,6 +64,7 @@ def line(status: Status) -> str:
         f"interventions {status.interventions}",
         f"clamps {status.clamps}",
         f"restarts {status.restarts}",
+        *(f"{name} {count}" for name in SHOWN if (count := getattr(status, name))),
         status.note,
     ]
     return "  ".join(part for part in parts if part)
@@ -114,6 +122,7 @@ class Dashboard:
             interventions=0 if told is None else interventions(told.counts),
             clamps=0 if told is None else clamps(told.counts),
             restarts=supervisor.restarts,
+            **supervisor.diary.tally.counts,
             note=_note(supervisor, told.fault if told else ""),
         )
 

@@ -1,7 +1,8 @@
 """Diary: what the gate found and did, in a file: `interventions.jsonl` in the run's folder.
 
-One line for everything that happened, and now and then one with all counts. Times are those of
-the gate's clock. A full disk costs lines, never the run.
+One line for everything that happened, and now and then two with all counts: the gate's, and how
+often the actor took the robot home, saw it outside, or lost sight of it. Times are those of the
+gate's clock. A full disk costs lines, never the run.
 """
 
 import json
@@ -12,6 +13,8 @@ from pathlib import Path
 from ursa.gate.mailbox import Told
 from ursa.gate.modes import Kind
 from ursa.live.gating import Events
+from ursa.live.tally import Tally
+from ursa.shared import pulse
 
 NAME = "interventions.jsonl"
 EVERY = 10.0  # s between two lines of counts
@@ -19,24 +22,28 @@ log = logging.getLogger(__name__)
 
 
 class Diary:
-    """Writes down what the gate says."""
+    """Writes down what the gate says, and what the actor counts."""
 
     def __init__(self, folder: Path) -> None:
         self._events, self._path = Events(folder), folder / NAME
+        pulse.create(folder, "actor")
+        self._actor, self.tally = pulse.Watch(folder, "actor"), Tally()
         self._counted = -EVERY
         self.refusal = ""  # why the gate did not follow the last order; "" if it moved on since
 
     def write(self, told: Told | None, last: bool = False) -> None:
         """What is new."""
         lines = self._events.new()
+        self.tally.hear(self._actor.last())
         for line in lines:
             if line["kind"] in (Kind.MODE, Kind.ORDER_REFUSED):
                 self.refusal = line["detail"] if line["kind"] == Kind.ORDER_REFUSED else ""
         due = last or time.monotonic() - self._counted >= EVERY
         if told is not None and due:
             self._counted = time.monotonic()
-            counts = told.counts.named
-            lines.append({"cycle": told.cycle, "now": told.now, "kind": "counts", "counts": counts})
+            when = {"cycle": told.cycle, "now": told.now}
+            lines.append({**when, "kind": "counts", "counts": told.counts.named})
+            lines.append({**when, "kind": "actor", "counts": self.tally.counts})
         if not lines:
             return
         try:
@@ -47,3 +54,4 @@ class Diary:
 
     def close(self) -> None:
         self._events.close()
+        self._actor.close()

@@ -4,6 +4,7 @@ import contextlib
 import signal
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -11,7 +12,7 @@ from typing import Annotated
 import tyro
 
 from ursa.emulator import script as scripts
-from ursa.emulator.emulator import Emulator
+from ursa.emulator.emulator import FALLEN, Emulator
 from ursa.emulator.serving import Server, listening, serve_shared, serve_wall, write_book
 from ursa.errors import UserError, unknown
 from ursa.gate.link import ROBOT_PORT, Address
@@ -30,6 +31,7 @@ def emulate(
     port: int = ROBOT_PORT,
     pose_port: int = POSE_PORT,
     faults: Path | None = None,
+    hand: float | None = None,
     clock: str = "wall",
     seed: int = 0,
     every: float = 5.0,
@@ -46,6 +48,10 @@ def emulate(
       ursa robot emulate a1                                 in real time
       ursa robot emulate a1 --clock shared:/dev/shm/time    as fast as everybody can
       ursa robot emulate a1 --faults storms.toml --seed 3
+      ursa robot emulate a1 --hand 10                       and somebody who picks it up
+
+    A robot that fell onto its side or back stays there, and no fault can be acknowledged until it
+    lies upright; its line says so. Without --hand, or [hand] in a script, nobody helps it.
 
     In another terminal: ursa robot train --robot a1 --link udp://127.0.0.1:8007 --out runs/a1
 
@@ -66,6 +72,8 @@ def emulate(
         port: Where the robot listens, on this machine only.
         pose_port: Where poses are sent to, on this machine only; 0 sends none.
         faults: A script of what goes wrong; unset, nothing does.
+        hand: Seconds on its side or back after which somebody sets it upright, whatever [hand] in
+            the script says; unset, the script decides.
         clock: wall (real time), or shared:PATH to keep a virtual clock there. A folder stands for
             the clock of the run in it.
         seed: Chance behind sensors, weather and faults.
@@ -83,9 +91,12 @@ def emulate(
     whole("seed", seed, least=0, most=2**32 - 1)
     number("every", every, least=0)
     number("patience", patience, above=0)
+    if hand is not None:
+        number("hand", hand, above=0)
     if report is not None and not report.parent.is_dir():
         raise UserError(f"report {report}: there is no folder {report.parent}")
     script = scripts.read(faults) if faults is not None else scripts.Script()
+    script = script if hand is None else replace(script, hand=hand)
     path = None if clock == "wall" else path_of(clock)
     poses: Address | None = (LOOPBACK, pose_port) if pose_port else None
     with contextlib.ExitStack() as stack:
@@ -158,6 +169,8 @@ def line(emulator: Emulator) -> str:
     x, y, height, _ = emulator.rig.place()
     audit, up = emulator.audit.counts, emulator.rig.up()
     pose = "upright" if up > 0.7 else "tilted" if up > 0 else "on its back"
+    if up <= FALLEN and emulator.script.hand is None:
+        pose += " (nobody helps it up: start the emulator anew with --hand 10)"
     faults = {k[6:]: n for k, n in sorted(emulator.counts.items()) if k.startswith("fault ")}
     told = " ".join(f"{kind} {count}" for kind, count in faults.items())
     return (

@@ -32,6 +32,7 @@ NAMES = ("cycle", "now", "kind", "level", "detail")  # of an event, as others re
 CLAMPS = (Kind.CLAMPED_RANGE, Kind.CLAMPED_REACH, Kind.CLAMPED_RATE, Kind.CLAMPED_TORQUE)
 PLAIN = (Kind.MODE, Kind.ORDER_REFUSED, Kind.ACKNOWLEDGED, Kind.REPEATED_PACKET)  # all in order
 ANEW = "the gate was started anew"
+RESUMED = "the run was resumed"
 BEAT = 10  # cycles between two signs of life
 LONGEST_END = 10  # real seconds for lying down after being asked to end
 PATIENCE = 5.0  # s of the clock for the same
@@ -58,8 +59,18 @@ def main(folder: Path) -> int:
         link = stack.enter_context(Link(address(live.link), limits.limp))
         clock = stack.enter_context(closing(open_clock(live.clock, "gate")))
         ears = stack.enter_context(closing(Ears(folder, live.pose)))
-        Loop(limits, clock, link, ears, mouth).run(ending)
+        Loop(limits, clock, link, ears, mouth, live.start).run(ending)
     return 0
+
+
+def first(limits: Limits, last: Told | None, start: str) -> GateState:
+    """What a gate begins with; `last` is what is in memory of the one before.
+
+    After a reboot that is nothing: why the run ended is not known, so a person looks, too.
+    """
+    if last is None and start == "resumed":
+        return replace(machine.begin(limits), fault=RESUMED)
+    return resumed(limits, last)
 
 
 def resumed(limits: Limits, last: Told | None) -> GateState:
@@ -134,9 +145,17 @@ class Mouth:
 class Loop:
     """Cycle after cycle, on a clock."""
 
-    def __init__(self, limits: Limits, clock: Clock, link: Link, ears: Ears, mouth: Mouth) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        clock: Clock,
+        link: Link,
+        ears: Ears,
+        mouth: Mouth,
+        start: str = "new",
+    ) -> None:
         self.limits, self.clock, self.link, self.ears, self.mouth = limits, clock, link, ears, mouth
-        self.state = resumed(limits, mouth.last)
+        self.state = first(limits, mouth.last, start)
         self._cycle = 0 if mouth.last is None else mouth.last.cycle
         self._due = clock.now()
 

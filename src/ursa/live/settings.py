@@ -6,7 +6,7 @@ that is wrong with it is said at once, before anything is sent to a robot.
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from ursa import durable
 from ursa.channel.channel import tcp
 from ursa.errors import UserError, brief, listed, unknown
+from ursa.gate import driven
 from ursa.gate import link as linking
 from ursa.gate.limits import Limits, limits_of
 from ursa.log.record import Layout
@@ -24,7 +25,10 @@ NAME = "live.json"
 LARGEST = 1 << 20  # bytes of it that are read
 HUGE = 2**53  # no whole number here is larger, and a float holds it
 ROLES = ("gate", "recorder", "learner", "actor")  # in the order they are started
+# A robot may hold its last target while its gate hangs; an emulator that waits for it hurts nobody.
+HUNG = {"wall": 0.5, "shared": 5.0}  # s
 ACKNOWLEDGE = ("operator", "emulator")
+STARTS = ("new", "resumed")
 
 
 def _number(default: float, least: float, most: float, unit: str) -> Any:
@@ -45,7 +49,7 @@ class Modules:
 class Patience:
     """Seconds of real time that a process may be silent before it counts as hung."""
 
-    gate: float = _number(5.0, 0.5, 3600.0, "s")
+    gate: float = _number(0.0, 0.0, 3600.0, "s")  # 0: HUNG, by the clock
     recorder: float = _number(60.0, 1.0, 3600.0, "s")  # a slow disk is no hang
     learner: float = _number(120.0, 1.0, 3600.0, "s")
     actor: float = _number(30.0, 1.0, 3600.0, "s")
@@ -73,6 +77,7 @@ class Live:
     clock: str = "wall"  # or shared:PATH, as an emulator keeps it
     pose: str = ""  # udp://HOST:PORT where poses arrive, see `gate/where.py`; "": nobody watches
     acknowledge: str = "operator"  # who unlatches faults; "emulator": nobody need, loopback only
+    start: str = "new"  # "resumed": a person looks before the robot stands up
     limits: Mapping[str, Any] = field(default_factory=dict)  # narrower ones for the gate
     silence: float = _number(600.0, 1.0, 86400.0, "s")  # of the robot; then the run ends in order
     # learning
@@ -127,7 +132,8 @@ def check(live: Live) -> Live:
             wrong.append(str(error))
             return None
 
-    tried(live.gate_limits)
+    if tried(live.gate_limits) is not None:
+        tried(lambda: driven.refuse_other(robots.robot(live.robot)))
     robot = tried(lambda: linking.address(live.link))
     if live.pose:
         tried(lambda: linking.address(live.pose))
@@ -142,6 +148,13 @@ def check(live: Live) -> Live:
         wrong.append(
             f'acknowledge = "emulator" with link = "{live.link}": faults of a robot need a person; '
             "it is for an emulator on this machine (127.0.0.1) only"
+        )
+    if live.start not in STARTS:
+        wrong.append(f'start = "{live.start}": want {" or ".join(STARTS)}')
+    if 0 < live.patience.gate < HUNG["wall"]:
+        wrong.append(
+            f"patience.gate = {live.patience.gate}: want at least {HUNG['wall']} s, or 0 for what "
+            "its clock asks for"
         )
     if not live.ratio_least < live.ratio_most:
         wrong.append(
@@ -158,6 +171,20 @@ def check(live: Live) -> Live:
     if wrong:
         raise UserError("this robot cannot be run:\n  " + "\n  ".join(wrong))
     return live
+
+
+def watched(live: Live) -> Live:
+    """The same settings, with the patience for the gate that its clock asks for if none is set."""
+    hung = live.patience.gate or HUNG["shared" if live.virtual else "wall"]
+    return replace(live, patience=replace(live.patience, gate=hung))
+
+
+def narrowed(given: Mapping[str, float]) -> dict[str, float | int]:
+    """Limits as a flag has them: one that counts something is a whole number, however written."""
+    return {
+        name: int(value) if math.isfinite(value) and value == int(value) else value
+        for name, value in given.items()
+    }
 
 
 def write(folder: Path, live: Live) -> None:

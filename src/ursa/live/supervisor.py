@@ -57,8 +57,9 @@ class Supervisor:
             self._pressed = mailbox.Orderer(folder, "keys")
             self._ears, self._wishes = mailbox.Listener(folder), mailbox.Wishes(folder)
             self._sleepers = Sleepers(live.clock)
+            watched = settings.watched(live)
             self.wards = {
-                role: Ward(folder, live, role, say, self._sleepers.of(role)) for role in ROLES
+                role: Ward(folder, watched, role, say, self._sleepers.of(role)) for role in ROLES
             }
             self.diary = Diary(folder)
             self._keys.listen(self._pressed.order)

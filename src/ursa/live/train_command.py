@@ -1,6 +1,5 @@
 """`ursa robot train`: flags over a preset, all checked before a robot hears of it. No JAX here."""
 
-import math
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -13,7 +12,7 @@ from tyro.conf import arg
 from ursa.channel import secret
 from ursa.config import Config, alone
 from ursa.errors import UserError
-from ursa.live import keys, ready
+from ursa.live import guided, keys, ready
 from ursa.live import settings as living
 from ursa.live.dashboard import Dashboard
 from ursa.live.settings import Live, Modules
@@ -34,10 +33,10 @@ Let a robot of metal (or its emulator) discover what it can do, while it learns.
 
 SAFETY. Read docs/robot.md first, hang the robot up or lay it on its belly, keep its remote in your
 hand. When all processes are there it stands up slowly and begins, at first with random targets
-inside the limits. Stop it with s, space or Enter in this terminal, with the remote, or from
-elsewhere with `ursa robot stop FOLDER`: the motors go limp within 50 ms and stay so until you press
-a (acknowledge). Ctrl-C ends the run in order: it lies down, everything is put on disk, and you are
-told how to go on.
+inside the limits; with --resume it waits until you press a (acknowledge). Stop it with s, space or
+Enter in this terminal, with the remote, or from elsewhere with `ursa robot stop FOLDER`: the motors
+go limp within 50 ms and stay so until you press a. Ctrl-C ends the run in order: it lies down,
+everything is put on disk, and you are told how to go on.
 
 Five processes work on it: the gate (500 Hz; every limit, the only one that talks to the robot),
 the actor (20 Hz), the recorder (every row on disk before it counts), the learner, and this one,
@@ -136,13 +135,15 @@ def live_of(flags: RobotFlags, config: Config, sizes: Sizes) -> Live:
     """The settings beside a config; those that have no flag stay as an earlier start left them."""
     before = Live() if flags.resume is None else living.read(flags.resume)
     shared = {name: getattr(flags, name) for name in _SHARED}
+    shared["homing"] = guided.checked(flags.homing, config.robot)
     if flags.key:
         shared["key"] = str(Path(flags.key).absolute())  # the next start may be from elsewhere
     return replace(
         before,
         modules=modules_of(flags.learner, before.modules),
         robot=config.robot,
-        limits={name: _whole(value) for name, value in flags.limits.items()},
+        start="new" if flags.resume is None else "resumed",
+        limits=living.narrowed(flags.limits),
         rows=config.train.steps,
         skill=skill_size(config, sizes),
         **vars(sizes),
@@ -172,11 +173,6 @@ _SHARED = tuple(
     if name in {item.name for item in fields(Live)} - {item.name for item in fields(Config)}
     and name != "limits"
 )
-
-
-def _whole(value: float) -> float | int:
-    """A limit that counts something is a whole number, however it was written."""
-    return int(value) if math.isfinite(value) and value == int(value) else value
 
 
 if __name__ == "__main__":
