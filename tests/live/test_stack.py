@@ -183,6 +183,13 @@ def test_rows_that_wait_for_a_dead_recorder_are_on_disk_at_the_end(shared_run, s
     settings.write(shared_run.folder, shared_run.live)
 
 
+def stands_still(stack):
+    """Rows that the actor had handed over may still reach the disk; no others come."""
+    handed = stack.progress("actor")
+    with pytest.raises(AssertionError, match="other rows than those"):
+        until(lambda: stack.progress("recorder") >= handed + 5, "other rows than those", SOON)
+
+
 def test_a_supervisor_without_its_protections_fails_the_same_checks(shared_run):
     """No lock on the folder, no latch on a stop, no restart of a process that was killed."""
     shared_run.start("no_lock+no_latch+no_restart")
@@ -193,8 +200,7 @@ def test_a_supervisor_without_its_protections_fails_the_same_checks(shared_run):
     second.wait()
     assert stopped(shared_run) is not Mode.FAULT
     os.kill(shared_run.pid("actor"), signal.SIGKILL)
-    with pytest.raises(AssertionError, match="recorder goes on"):
-        shared_run.grows(SOON)
+    stands_still(shared_run)
     shared_run.fell()
 
 
@@ -202,8 +208,7 @@ def test_a_supervisor_that_does_not_watch_leaves_a_hung_process_alone(shared_run
     shared_run.start("no_watch")
     shared_run.grows()
     os.kill(shared_run.pid("actor"), signal.SIGSTOP)
-    with pytest.raises(AssertionError, match="recorder goes on"):
-        shared_run.grows(SOON)
+    stands_still(shared_run)
     shared_run.fell()
 
 
