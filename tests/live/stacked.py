@@ -50,7 +50,7 @@ def live_of(folder, **changes):
 
 def spawn(log, *words):
     """A Python process of ours that finds the stubs; what it says goes to a file."""
-    path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(TESTS), str(TESTS.parent), os.environ.get("PYTHONPATH", "")])
     with open(log, "ab") as file:
         return subprocess.Popen(
             [sys.executable, "-m", *map(str, words)],

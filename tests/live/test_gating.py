@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from gate.gated import LIMITS, STANDING, is_limp
+from live.hanging import Stopped, Time
 from live.scenes import Scene
 from live.stacked import live_of, spawn
 from ursa.claim import Claim
@@ -208,36 +209,6 @@ def test_the_black_box_holds_what_was_said_and_told(scene):
     assert lines["arrived"][-1] == blackbox.GOOD
     assert (lines["tick"][1:] >= lines["tick"][:-1]).all()
     assert '"why": "a test"' in path.with_suffix(".json").read_text()
-
-
-class Stopped:
-    """A process that neither ends nor beats until it is killed."""
-
-    pid, returncode = 1, None
-
-    def poll(self):
-        return self.returncode
-
-    def send_signal(self, number):
-        pass
-
-    def wait(self, seconds=None):
-        return self.returncode
-
-    def kill(self):
-        self.returncode = -9
-
-
-class Time:
-    """Real time: it passes when somebody sleeps."""
-
-    now = 1000.0
-
-    def monotonic(self):
-        return self.now
-
-    def sleep(self, seconds):
-        self.now += seconds
 
 
 def hung(folder, monkeypatch, clock):

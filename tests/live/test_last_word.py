@@ -146,10 +146,11 @@ def test_a_gate_of_ones_own_that_died_leaves_a_limp_robot_too(folder, robot, mon
     live = live_of(folder, link=link, modules=replace(DEAD, actor="x"), clock="wall")
     said = []
     with (
-        pytest.raises(UserError, match="the gate ended with code 3"),
+        pytest.raises(UserError, match="the gate is gone; see what was said above"),
         stander.gated(folder, live, said.append),
     ):
         pass
+    assert said[0].startswith("gate ended with exit code 3, 1 times within 600 s: giving up")
     assert "limp commands were sent in its place" in said[-1]
     assert is_limp(robot.heard()[-1])
 

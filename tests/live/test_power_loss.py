@@ -5,15 +5,13 @@ the learner publishes again what it has become.
 """
 
 import random
-import shutil
 
 import jaxtyping
 import pytest
 
 import sizes
 from live import pupil
-from log.disk import explore
-from log.logs import quick
+from log import disk
 from sizes import patience, size
 from ursa import checkpoint, durable
 from ursa.live import rounds
@@ -30,14 +28,7 @@ def fast(monkeypatch):
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
 
 
-@pytest.fixture
-def folders(tmp_path):
-    """One folder to run in and one to crash in."""
-    root = quick(tmp_path)
-    for name in ("run", "crashed"):
-        (root / name).mkdir()
-    yield root / "run", root / "crashed"
-    shutil.rmtree(root, ignore_errors=True)
+folders = pytest.fixture(disk.folders)
 
 
 def explored(patch, folders, states, sabotage=None, seed=SEED):
@@ -46,12 +37,12 @@ def explored(patch, folders, states, sabotage=None, seed=SEED):
     run = folders[0] / str(seed)
     run.mkdir()
     with patch.context() as watched:
-        disk, minds = pupil.recorded(watched, run, random.Random(seed), sabotage)
+        recorded, minds = pupil.recorded(watched, run, random.Random(seed), sabotage)
     patch.setattr(ledger, "refuse_remote", lambda folder: None)  # reads a table of the system
     if sabotage:
         sabotage(patch)
-    return explore(
-        [disk], folders[1], states, seed, lambda folder, told: pupil.opened(folder, told, minds)
+    return disk.explore(
+        [recorded], folders[1], states, seed, lambda folder, told: pupil.opened(folder, told, minds)
     )
 
 

@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from log.logs import quick
 from ursa import checkpoint, durable
 from ursa.log import volume, witness
 from ursa.log.volume import Volume
@@ -286,6 +287,15 @@ def written(folder, state):
             (folder / name).mkdir()
         else:
             (folder / name).write_bytes(data)
+
+
+def folders(tmp_path):
+    """Fixture: one folder to run in and one to crash in."""
+    root = quick(tmp_path)
+    for name in ("run", "crashed"):
+        (root / name).mkdir()
+    yield root / "run", root / "crashed"
+    shutil.rmtree(root, ignore_errors=True)
 
 
 def explore(disks, folder, states, seed, check):

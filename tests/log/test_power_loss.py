@@ -6,14 +6,11 @@ pulled plug could show.
 
 import os
 import random
-import shutil
 
 import pytest
 
 import sizes
-from log import crash
-from log.disk import explore
-from log.logs import quick
+from log import crash, disk
 from sizes import patience, size
 from ursa import durable
 from ursa.log import ledger, volume, witness
@@ -25,14 +22,7 @@ STATES = size("URSA_POWER_STATES")
 RUNS = max(3, STATES // 7000)  # recorded, each with other portions
 
 
-@pytest.fixture
-def folders(tmp_path):
-    """One folder to run in and one to crash in."""
-    root = quick(tmp_path)
-    for name in ("run", "crashed"):
-        (root / name).mkdir()
-    yield root / "run", root / "crashed"
-    shutil.rmtree(root, ignore_errors=True)
+folders = pytest.fixture(disk.folders)
 
 
 def explored(patch, folders, states, sabotage=None, runs=1):
@@ -45,20 +35,20 @@ def explored(patch, folders, states, sabotage=None, runs=1):
         folder.mkdir()
         with patch.context() as watched:
             disks.append(crash.recorded(watched, folder, random.Random(SEED + number), sabotage))
-    totals = max(disk.told for disk in disks)
+    totals = max(each.told for each in disks)
     patch.setattr(ledger, "refuse_remote", lambda folder: None)  # reads a table of the system
     if sabotage:
         sabotage(patch)  # readers and the new writer are of the same make
-    return explore(
+    return disk.explore(
         disks, folders[1], states, SEED, lambda folder, told: crash.opened(folder, told, totals)
     )
 
 
 def test_the_recorded_run_has_moments_of_every_sort(monkeypatch, folders):
-    disk = crash.recorded(monkeypatch, folders[0], random.Random(SEED))
-    assert disk.told > 30
-    assert disk.moments[-1].told == disk.told
-    assert {moment.what for moment in disk.moments} >= {
+    recorded = crash.recorded(monkeypatch, folders[0], random.Random(SEED))
+    assert recorded.told > 30
+    assert recorded.moments[-1].told == recorded.told
+    assert {moment.what for moment in recorded.moments} >= {
         "renamed",
         "witness written",
         "witness synced",

@@ -9,7 +9,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
@@ -22,16 +23,22 @@ MISTAKE = 2  # exit code of what a person has to put right
 
 
 class Ending:
-    """Whether this process has been asked to end. A second signal ends it at once."""
+    """Whether this process has been asked to end. A second signal ends it at once, later ones do
+    nothing: they must not cut the farewell short.
+
+    The handlers stay what they are until `close`. Were they taken away while a signal waits to be
+    handled, Python would drop it with an OSError that nobody can catch.
+    """
+
+    finished = False  # this process leaves anyhow: no signal is heard any more
 
     def __init__(self, longest: int = 0) -> None:
         """From now on; `longest` seconds after the first signal it ends in any case, 0: never."""
         said = os.environ.get(SUPERVISOR, "")
         self._supervisor = int(said) if said.isdigit() else None
-        self._signalled, self._longest = False, longest
-        for number in SIGNALS:
-            signal.signal(number, self._ask)
-        signal.signal(signal.SIGALRM, self._now)
+        self._signalled, self._over, self._longest = False, False, longest
+        self._before = {number: signal.signal(number, self._ask) for number in SIGNALS}
+        self._before[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._now)
 
     @property
     def orphaned(self) -> bool:
@@ -43,16 +50,35 @@ class Ending:
         """Whether to end, for whatever reason."""
         return self._signalled or self.orphaned
 
+    def close(self) -> None:
+        """Handlers as they were. A signal from before has been heard; one from now on is theirs."""
+        self._over = True
+        with deaf():
+            for number, handler in self._before.items():
+                signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
     def _ask(self, number: int, frame: FrameType | None) -> None:
         if self._signalled:
             self._now(number, frame)
-        self._signalled = True
-        signal.alarm(self._longest)
+        else:
+            self._signalled = True
+            signal.alarm(self._longest)
 
     def _now(self, number: int, _: FrameType | None) -> None:
-        for each in (*SIGNALS, signal.SIGALRM):  # a third must not cut the farewell short
-            signal.signal(each, signal.SIG_IGN)
-        raise SystemExit(128 + number)  # by way of every `finally` and `with`
+        if not (self._over or Ending.finished):
+            self._over = True
+            raise SystemExit(128 + number)  # by way of every `finally` and `with`
+
+
+@contextmanager
+def deaf() -> Iterator[None]:
+    """Signals wait until the block is over; those that are already here are handled before it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, (*SIGNALS, signal.SIGALRM))
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def enter(main: Callable[[Path], int]) -> None:
@@ -69,3 +95,6 @@ def enter(main: Callable[[Path], int]) -> None:
     except UserError as error:
         print(f"ursa: {error}", file=sys.stderr, flush=True)
         sys.exit(MISTAKE)
+    finally:  # an interpreter that is half gone can handle no signal
+        Ending.finished = True
+        signal.pthread_sigmask(signal.SIG_BLOCK, (*SIGNALS, signal.SIGALRM))

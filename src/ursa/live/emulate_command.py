@@ -17,6 +17,7 @@ from ursa.emulator.serving import Server, listening, serve_shared, serve_wall, w
 from ursa.errors import UserError, unknown
 from ursa.gate.link import ROBOT_PORT, Address
 from ursa.gate.where import POSE_PORT
+from ursa.live.child import deaf
 from ursa.robot.number import number, whole
 from ursa.shared.clock import path_of
 from ursa.shared.keeper import PATIENCE, Keeper
@@ -127,7 +128,8 @@ def _served(server: Server, keeper: Keeper | None, clock: str, teller: "Teller")
     except KeyboardInterrupt:
         teller.last()
     finally:
-        signal.signal(signal.SIGTERM, before)
+        with deaf():  # a handler is not taken away from a signal that waits for it
+            signal.signal(signal.SIGTERM, before)
         server.close()
 
 

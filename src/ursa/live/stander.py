@@ -1,29 +1,29 @@
 """Stander: a gate of one's own for a robot, and the orders that make it stand up and follow.
 
 For commands that use a robot without learning on it. The gate is a process, as in a run: it lays
-the robot down when it is asked to end, and when we die; should it die, we make the robot limp and
-give up. The keys of the terminal are those of a run, too.
+the robot down when it is asked to end, and when we die; should it die or hang, we make the robot
+limp as soon as a supervisor would, and give up. The keys of the terminal are those of a run, too.
 """
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from ursa.errors import UserError
-from ursa.gate import farewell, mailbox
-from ursa.gate.link import address
+from ursa.gate import mailbox
 from ursa.gate.machine import FOLLOWING
 from ursa.gate.modes import Order
 from ursa.gate.wired import Wired
-from ursa.live import child, conduct, gating, keys, ready, settings
+from ursa.live import conduct, gating, keys, ready, settings
 from ursa.live.conduct import Given
+from ursa.live.gatekeeper import Gatekeeper
 from ursa.live.homeward import upright
 from ursa.live.settings import Live
+from ursa.live.vigil import Vigil
 from ursa.robot import registry as robots
 from ursa.shared.clock import open_clock
+from ursa.shared.sleepers import Sleepers
 
 Say = Callable[[str], None]
 LONG, LONGEST = 20.0, 600.0  # s for standing up, then somebody is told; then we give up
@@ -93,13 +93,13 @@ def gated(folder: Path, live: Live, say: Say) -> Iterator[Wired]:
         ready.held(stack, folder, live, say)
         settings.write(folder, live)
         gating.create(folder, live)
-        gate = subprocess.Popen(
-            [sys.executable, "-m", live.modules.gate, str(folder)],
-            env={**os.environ, child.SUPERVISOR: str(os.getpid())},
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C is for us; the gate is asked
-        )
-        stack.callback(ended, gate, live, say)
+        sleepers = stack.enter_context(closing(Sleepers(live.clock)))
+        # No second gate: a person looks at the robot first, and the trial is lost anyhow.
+        once = replace(live, restarts=replace(live.restarts, allowed=0))
+        keeper = Gatekeeper(folder, once, say, sleepers.of("gate"))
+        stack.callback(keeper.ward.close)
+        stack.callback(keeper.end, GONE)
+        vigil = stack.enter_context(closing(Vigil(keeper)))
         pressed = stack.enter_context(closing(mailbox.Orderer(folder, "keys")))
         stack.enter_context(keys.of_terminal()).listen(pressed.order)
         ear = stack.enter_context(closing(mailbox.Listener(folder)))
@@ -110,11 +110,11 @@ def gated(folder: Path, live: Live, say: Say) -> Iterator[Wired]:
         engine = Wired(robots.robot(live.robot), live.gate_limits().period, ear, mouth, clock)
         begun = clock.now()
         while not heard(engine):
-            lives(gate)
+            vigil.check()
             if clock.now() - begun > LONG:
                 raise UserError(f"the robot at {live.link} says nothing; is it switched on?")
             engine.idle()
-        engine.set_down = Stander(folder, live, orders, wishes, say, lambda: lives(gate))
+        engine.set_down = Stander(folder, live, orders, wishes, say, vigil.check)
         yield engine
 
 
@@ -127,31 +127,8 @@ def why(told: mailbox.Told, folder: Path) -> str:
     )
 
 
-def lives(gate: subprocess.Popen) -> None:
-    """UserError if the gate is dead: nothing of what follows could reach the robot."""
-    if gate.poll() is not None:
-        raise UserError(
-            f"the gate ended with code {gate.returncode}; see what it said above. The robot was "
-            "told to go limp; look at it before you start again"
-        )
-
-
 def heard(engine: Wired) -> bool:
     """Whether the gate tells of the robot now; what an earlier one told is still in memory."""
     told = engine.told
     current = told is not None and engine.clock.now() - told.now <= engine.spec.period
     return current and told is not None and told.state is not None
-
-
-def ended(gate: subprocess.Popen, live: Live, say: Say) -> None:
-    """Have the gate lie down and leave; if it did not leave in order, make the robot limp."""
-    with suppress(ProcessLookupError):
-        gate.terminate()
-    try:
-        gate.wait(GONE)
-    except subprocess.TimeoutExpired:
-        gate.kill()
-        gate.wait()
-    if gate.returncode != 0:
-        said = farewell.send(address(live.link), live.gate_limits())
-        say(f"the gate is gone: {said}")

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ursa.claim import Claim
-from ursa.gate import blackbox, farewell, mailbox
+from ursa.gate import blackbox, mailbox
 from ursa.gate import link as linking
 from ursa.gate.modes import SERVO_MODES, Mode, Order
 from ursa.live import child, conduct, gating, orphans, settings
@@ -21,17 +21,17 @@ from ursa.live import contact as contacts
 from ursa.live.conduct import Given
 from ursa.live.contact import Contact
 from ursa.live.diary import Diary
+from ursa.live.gatekeeper import Gatekeeper
 from ursa.live.keys import Keys
 from ursa.live.ready import LOCK
 from ursa.live.settings import ROLES, Live
-from ursa.live.ward import Ward
+from ursa.live.ward import PAUSE, Ward
 from ursa.log import store
 from ursa.shared import clock as clocks
 from ursa.shared import place, pulse
 from ursa.shared.sleepers import Sleepers
 
 DONE, GAVE_UP, INTERRUPTED = 0, 1, 130
-PAUSE = 0.02  # s between two looks
 LEAVING = gating.LONGEST_END + 5.0  # s for a gate to leave when all else has failed
 EARLY = ("gate", "recorder")  # the others need the ring that the recorder makes
 Say = Callable[[str], None]
@@ -57,9 +57,11 @@ class Supervisor:
             self._pressed = mailbox.Orderer(folder, "keys")
             self._ears, self._wishes = mailbox.Listener(folder), mailbox.Wishes(folder)
             self._sleepers = Sleepers(live.clock)
-            watched = settings.watched(live)
-            self.wards = {
-                role: Ward(folder, watched, role, say, self._sleepers.of(role)) for role in ROLES
+            self._gatekeeper = Gatekeeper(folder, live, say, self._sleepers.of("gate"))
+            self.wards = {"gate": self._gatekeeper.ward} | {
+                role: Ward(folder, live, role, say, self._sleepers.of(role))
+                for role in ROLES
+                if role != "gate"
             }
             self.diary = Diary(folder)
             self._keys.listen(self._pressed.order)
@@ -67,7 +69,6 @@ class Supervisor:
         self._given = Given()
         self._dumped: tuple[str, float] = ("", -1.0)
         self._contact, self._noticed = Contact(real=time.monotonic()), False
-        self._spoken = False  # at the end, in place of a dead gate
         self.last_rows = self.last_updates = 0  # at the end
 
     @property
@@ -106,6 +107,7 @@ class Supervisor:
     def _attend(self, stop: Callable[[], bool], show: Callable[["Supervisor"], None]) -> int:
         while True:
             if stop():
+                self._say("ending in order: it lies down, all is saved; once more to end at once")
                 return INTERRUPTED
             if self.live.rows and self.rows >= self.live.rows:
                 return DONE
@@ -117,19 +119,14 @@ class Supervisor:
     def look(self) -> bool:
         """One look at everything; False if a role cannot be kept alive."""
         there, gate = store.ring_of(self.folder).exists(), self.wards["gate"]
-        deaths, hopeful = gate.backoff.total, [gate.look()]
-        if gate.backoff.total > deaths:
-            self._speak()  # before a look at the others, who may take their time
+        deaths, hopeful = gate.backoff.total, [self._gatekeeper.look()]
+        if gate.backoff.total > deaths:  # before a look at the others, who may take their time
             self._keep("the gate ended")
         others = [ward for role, ward in self.wards.items() if there or role in EARLY]
         hopeful += [ward.look() for ward in others if ward is not gate]
         self._converse(rest=False)
         self._pulse.beat(self.rows, restarts=self.restarts)
         return all(hopeful)
-
-    def _speak(self) -> None:
-        """What a dead gate can no longer say: limp. No other gate is started meanwhile."""
-        self._say(f"the gate is gone: {farewell.send(self._robot, self._limits)}")
 
     def _in_touch(self) -> bool:
         """Whether the robot answers, or may still do so; a long silence is told once."""
@@ -194,13 +191,13 @@ class Supervisor:
         """Lie down, end the actor, flush, save, end the gate; whether all went in order."""
         patience = self.live.patience.end
         wards = self.wards
-        self._last_word()
+        self._gatekeeper.last_word()
         self._until(lambda: self._limp() or wards["gate"].ended(), patience, rest=True)
         self._finish(["actor"], patience)
         self.revive_recorder(patience)
         self._finish(["recorder", "learner"], patience)
         self._finish(["gate"], patience)
-        self._last_word()
+        self._gatekeeper.last_word()
         orderly = not wards["recorder"].code and not wards["learner"].code
         self.diary.write(self.told, last=True)
         self.last_rows, self.last_updates = self.rows, self.progress("learner")
@@ -237,24 +234,14 @@ class Supervisor:
     def _until(self, true: Callable[[], bool], patience: float, *, rest: bool) -> None:
         begun = time.monotonic()
         while not true() and time.monotonic() - begun < patience:
-            self._last_word()
+            self._gatekeeper.last_word()
             self._converse(rest=rest)
             time.sleep(PAUSE)
 
-    def _last_word(self) -> None:
-        """Once in an end: a gate that did not leave in order has not said that it be limp."""
-        gate = self.wards["gate"]
-        if not self._spoken and gate.ended() and not gate.left:
-            self._spoken = True
-            self._speak()
-
     def _abandon(self) -> None:
         """Leave everything to itself but the robot. The others notice when this process is gone."""
-        gate = self.wards["gate"]
         self._say("ending in disorder: the robot lies down first")
-        gate.ask()
-        gate.outlast(LEAVING)
-        self._last_word()
+        self._gatekeeper.end(LEAVING)
         self._keys.close()
 
     def close(self) -> None:

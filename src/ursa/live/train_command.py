@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -14,10 +14,11 @@ from ursa.config import Config, alone
 from ursa.errors import UserError
 from ursa.live import guided, keys, ready
 from ursa.live import settings as living
+from ursa.live.child import Ending
 from ursa.live.dashboard import Dashboard
 from ursa.live.settings import Live, Modules
 from ursa.live.supervisor import DONE, Supervisor
-from ursa.run import command, folder, preflight, settings, stop
+from ursa.run import command, folder, preflight, settings
 from ursa.run.command import Flags
 from ursa.types import Sizes
 
@@ -84,11 +85,11 @@ def train(arguments: Sequence[str]) -> int:
             folder.begin(out, config)
         living.write(out, live)
         folder.note(out, f"robot {live.robot} at {live.link}", folder.words())
-        asked = stack.enter_context(stop.on_signal())
+        ending = stack.enter_context(closing(Ending()))
         pressed = stack.enter_context(keys.of_terminal())
         dashboard.say(f"{config.method} on {live.robot} at {live.link}, writes to {out}")
         supervisor = Supervisor(out, live, claim, dashboard.say, pressed)
-        code = supervisor.run(asked, dashboard.show)
+        code = supervisor.run(lambda: ending.asked, dashboard.show)
         rows, updates = supervisor.last_rows, supervisor.last_updates
     done = f"{rows:,} rows on disk, {updates:,} updates, {supervisor.restarts} restarts"
     more = "" if code == DONE else f"; go on with: ursa robot train --resume {out}"

@@ -17,6 +17,7 @@ from ursa.shared import pulse
 Say = Callable[[str], None]
 LOGS = "logs"
 MISTAKES = 4  # a folder that is just being left by others is a mistake for a moment only
+PAUSE = 0.02  # s between two looks
 STACKS_TIME = 0.2  # s that a hung process gets to write down where it is
 
 
@@ -92,16 +93,19 @@ class Ward:
             # What worked before and does not now may come back: a cable that was pulled.
             self._mistakes += code == child.MISTAKE and not self._worked
             return self._failed(f"ended with {_named(code)}")
-        beat = self.beat
+        return self._failed(self._kill_hung()) if self.hangs() else True
+
+    def hangs(self) -> bool:
+        """Whether its process shows no life for too long. Ask often: a beat counts when seen."""
+        if self.ended():
+            return False
+        now, beat = time.monotonic(), self.beat
         if beat is not None and beat.number != self._number:
             self._number, self._heard, self._first = beat.number, now, False
             self._worked = True
         elif self._sleeps():
             self._heard = now
-        elif self.silent < 0:
-            self._kill_hung()
-            return self._failed(f"hung for {now - self._heard:.1f} s and was killed")
-        return True
+        return self.silent < 0
 
     def ask(self) -> None:
         """Ask it to end."""
@@ -117,11 +121,17 @@ class Ward:
         return self._process is not None and self._process.poll() == 0
 
     def outlast(self, seconds: float) -> None:
-        """Wait for the end of its process; for so long at most, then it is killed."""
-        if self._process is not None:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(seconds)
-            self.kill()
+        """Wait for the end of its process; killed if it hangs, or takes longer than that."""
+        begun = time.monotonic()
+        while not self.ended() and time.monotonic() - begun < seconds:
+            self.relieve()
+            time.sleep(PAUSE)
+        self.kill()
+
+    def relieve(self) -> None:
+        """At an end: kill its process if it hangs. Nobody starts another."""
+        if self.hangs():
+            self._say(f"{self.role} {self._kill_hung()}")
 
     def kill(self) -> None:
         """End it now."""
@@ -138,13 +148,16 @@ class Ward:
     def close(self) -> None:
         self._watch.close()
 
-    def _kill_hung(self) -> None:
+    def _kill_hung(self) -> str:
+        """Kill it, after it wrote down where it is; in words, what happened."""
         assert self._process is not None
+        silent = time.monotonic() - self._heard
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(child.STACKS)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(STACKS_TIME)
         self.kill()
+        return f"hung for {silent:.1f} s and was killed"
 
     def _failed(self, how: str) -> bool:
         now, rule = time.monotonic(), self._live.restarts

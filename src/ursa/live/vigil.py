@@ -1,0 +1,38 @@
+"""Vigil: a thread that looks after a gate all the time, whatever the program computes meanwhile.
+
+For a command that has no supervisor beside it: between two steps it may compile or calculate for
+seconds, and a gate that hangs just then is found as soon as in a run.
+"""
+
+from threading import Event, Thread
+
+from ursa.errors import UserError
+from ursa.live.gatekeeper import Gatekeeper
+from ursa.live.ward import PAUSE
+
+
+class Vigil:
+    """Looks until the gate is lost, or until it is closed."""
+
+    def __init__(self, keeper: Gatekeeper) -> None:
+        """From now on nobody else looks."""
+        self._keeper, self._over = keeper, Event()
+        self._thread = Thread(target=self._watch, name="vigil", daemon=True)
+        self._thread.start()
+
+    def check(self) -> None:
+        """UserError if the gate is lost: nothing of what follows could reach the robot."""
+        if not self._thread.is_alive():
+            raise UserError(
+                "the gate is gone; see what was said above. The robot was told to go limp; look at "
+                "it before you start again"
+            )
+
+    def close(self) -> None:
+        """Look no longer; the gate stays as it is."""
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while self._keeper.look() and not self._over.wait(PAUSE):
+            pass

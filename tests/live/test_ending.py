@@ -1,0 +1,135 @@
+"""Signals may come at any moment of an ending: each is heard or passed over, without a word."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from gate.gated import is_limp
+from live.silent import DEAD, Robot
+from live.stacked import TESTS, live_of
+from ursa.live import child, settings
+from ursa.live.child import SIGNALS, Ending
+from ursa.live.settings import Restarts
+from ursa.shared import place
+
+NEVER = 10**6
+ASKED, AT_ONCE = 130, 128 + signal.SIGINT  # SIGINT is the smaller number: Python hears it first
+NOISE = ("race condition", "Traceback", "Exception ignored", "Error")
+
+
+@pytest.fixture
+def robot():
+    found = Robot()
+    yield found
+    found.close()
+
+
+def ended(folder, robot, call, how="sound"):
+    """Exit code and output of a supervisor that has signals from that call of its ending on."""
+    link = "udp://{}:{}".format(*robot.address)
+    rule = Restarts(first=60.0, most=60.0, allowed=1000)
+    settings.write(folder, live_of(folder, link=link, modules=DEAD, clock="wall", restarts=rule))
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "live.stub_ending", str(folder), str(call), how],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(TESTS)},
+        )
+    finally:
+        place.forget(folder)
+    return done.returncode, done.stdout
+
+
+def quiet(output):
+    return all(line.startswith(("ursa: ", "  ")) for line in output.splitlines()) and not any(
+        word in output for word in NOISE
+    )
+
+
+@pytest.mark.parametrize("call", [0, 1, 5, 20, 40, 70])
+def test_signals_from_any_moment_of_an_ending_on_end_it_at_once_limp_and_quietly(
+    tmp_path, robot, call
+):
+    code, output = ended(tmp_path, robot, call)
+    assert quiet(output), output
+    assert code == AT_ONCE
+    assert "ending in disorder: the robot lies down first" in output
+    assert is_limp(robot.heard()[-1])
+
+
+def test_signals_while_the_interpreter_leaves_change_nothing(tmp_path, robot):
+    code, output = ended(tmp_path, robot, NEVER)
+    assert quiet(output), output
+    assert code == ASKED
+    assert "in disorder" not in output
+    assert is_limp(robot.heard()[-1])
+
+
+def test_handlers_that_are_taken_away_would_make_python_complain(tmp_path, robot):
+    """Sabotage."""
+    _, output = ended(tmp_path, robot, 0, "deafened")
+    assert not quiet(output)
+    assert "ignored due to race condition" in output
+
+
+def test_a_process_that_leaves_with_its_ears_open_would_complain(tmp_path, robot):
+    """Sabotage."""
+    _, output = ended(tmp_path, robot, NEVER, "open")
+    assert not quiet(output)
+    assert "Exception ignored" in output
+
+
+# ---- a command that goes on after its run ------------------------------------------------------
+
+
+def test_a_second_signal_ends_at_once_and_later_ones_do_nothing():
+    ending = Ending()
+    try:
+        assert not ending.asked
+        signal.raise_signal(signal.SIGTERM)
+        assert ending.asked
+        with pytest.raises(SystemExit) as caught:
+            signal.raise_signal(signal.SIGTERM)
+        assert caught.value.code == 128 + 15
+        for number in SIGNALS:
+            signal.raise_signal(number)
+    finally:
+        ending.close()
+
+
+def closed(monkeypatch):
+    """Signals that the handlers from before hear, of one that comes as the first is put back."""
+    heard, put, mine = [], signal.signal, threading.main_thread().ident
+    before = {number: put(number, lambda it, _: heard.append(it)) for number in SIGNALS}
+
+    def late(number, handler):
+        if number == SIGNALS[0]:
+            signal.pthread_kill(mine, number)
+        return put(number, handler)
+
+    ending = Ending()
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(signal, "signal", late)
+            ending.close()
+    finally:
+        for number, handler in before.items():
+            put(number, handler)
+    return heard
+
+
+def test_handlers_are_put_back_and_a_signal_in_that_moment_is_theirs(monkeypatch):
+    assert closed(monkeypatch) == [SIGNALS[0]]
+
+
+def test_one_that_does_not_let_signals_wait_would_lose_it(monkeypatch):
+    """Sabotage."""
+    monkeypatch.setattr(child, "deaf", contextlib.nullcontext)
+    assert closed(monkeypatch) == []

@@ -1,0 +1,152 @@
+"""A gate that hangs is found in half a second: by a command without a supervisor, and at an end.
+
+Time is virtual: it passes only while one of those who look sleeps between two looks.
+"""
+
+from threading import Event
+
+import pytest
+
+from live.hanging import Obedient, Stopped, Time
+from live.stacked import LIMIT, live_of
+from ursa.claim import Claim
+from ursa.errors import UserError
+from ursa.gate import farewell
+from ursa.live import settings, stander, supervisor, vigil, ward
+from ursa.live.gatekeeper import Gatekeeper
+from ursa.live.settings import Patience
+from ursa.live.supervisor import INTERRUPTED, LOCK, Supervisor
+from ursa.live.vigil import Vigil
+from ursa.live.ward import PAUSE, Ward
+from ursa.shared import place, pulse
+
+LONGEST = 10.0  # s of virtual time, then nobody is believed to notice
+
+
+class Scene:
+    """A gate that beats once and hangs; processes, time and the way to the robot are stubs."""
+
+    def __init__(self, folder, monkeypatch):
+        self.folder, self.time = folder, Time()
+        self.begun, self.limp = [], []  # when it beat; when the robot was told to go limp
+        self.over = Event()  # that, or time is up
+        self.live = live_of(folder, clock="wall", patience=Patience())
+        monkeypatch.setattr(ward, "time", self.time)
+        monkeypatch.setattr(ward.subprocess, "Popen", self.started)
+        monkeypatch.setattr(farewell, "send", self.spoken)
+
+    def started(self, words, **more):
+        if words[2] != self.live.modules.gate:
+            return Obedient()
+        beats = pulse.Pulse(self.folder, "gate")
+        beats.beat(10)
+        beats.close()
+        self.begun.append(self.time.now)
+        return Stopped()
+
+    def spoken(self, robot, limits):
+        self.limp.append(self.time.now)
+        self.over.set()
+        return "limp"
+
+
+@pytest.fixture
+def scene(tmp_path, monkeypatch):
+    yield Scene(tmp_path, monkeypatch)
+    place.forget(tmp_path)
+
+
+# ---- while a command uses a robot -------------------------------------------------------------
+
+
+def watched(scene, monkeypatch):
+    """Seconds from the beat to the limp command, while the program computes; None: nobody does."""
+
+    class Sleep(Event):
+        """How a vigil sleeps: virtual time passes, and no other."""
+
+        def wait(self, timeout=None):
+            scene.time.sleep(timeout)
+            if scene.time.now > scene.begun[0] + LONGEST:
+                scene.over.set()
+            return self.is_set()
+
+    monkeypatch.setattr(vigil, "Event", Sleep)
+    monkeypatch.setattr(stander.ready, "held", lambda *arguments: None)
+    monkeypatch.setattr(stander, "heard", lambda engine: True)
+    said = []
+    with stander.gated(scene.folder, scene.live, said.append) as engine:
+        assert scene.over.wait(LIMIT)  # it computes, and looks at nothing meanwhile
+        if not scene.limp:
+            return None
+        with pytest.raises(UserError, match="the gate is gone; see what was said above"):
+            engine.set_down(engine)
+    assert said[0].startswith("gate hung for 0.5 s and was killed, 1 times")
+    assert len(scene.begun) == 1  # no other gate was started
+    return scene.limp[0] - scene.begun[0]
+
+
+def test_a_gate_that_hangs_while_a_command_computes_is_killed_and_the_robot_limp(
+    scene, monkeypatch
+):
+    """A look that sees the beat, half a second, and the look after that."""
+    assert 0.5 <= watched(scene, monkeypatch) <= 0.5 + 3 * PAUSE
+
+
+def test_a_command_that_only_looks_whether_its_gate_is_dead_would_not_notice(scene, monkeypatch):
+    """Sabotage: as a look at the process alone has it, which is there."""
+    monkeypatch.setattr(Ward, "hangs", lambda self: False)
+    assert watched(scene, monkeypatch) is None
+
+
+def test_a_command_that_looks_between_two_steps_only_would_not_notice(scene, monkeypatch):
+    """Sabotage: a thread that starts the gate, and then leaves the looks to the program."""
+
+    def lazy(self):
+        self._keeper.look()
+        while not self._over.wait(PAUSE):
+            pass
+
+    monkeypatch.setattr(Vigil, "_watch", lazy)
+    assert watched(scene, monkeypatch) is None
+
+
+# ---- at an end --------------------------------------------------------------------------------
+
+
+def ended_alone(scene, monkeypatch):
+    """The end of a command that uses a robot: from asking the gate to the limp command."""
+    keeper = Gatekeeper(scene.folder, scene.live, print, lambda: False)
+    keeper.look()
+    keeper.look()
+    asked = scene.time.now
+    keeper.end(stander.GONE)
+    keeper.ward.close()
+    return scene.limp[-1] - asked
+
+
+def ended_in_order(scene, monkeypatch):
+    """The end of a run: from the signal to the limp command."""
+    monkeypatch.setattr(supervisor, "time", scene.time)
+    settings.write(scene.folder, scene.live)
+    run = Supervisor(scene.folder, scene.live, Claim(scene.folder / LOCK, scene.folder), print)
+    run.look()
+    run.look()
+    asked = scene.time.now
+    assert run.run(lambda: True, lambda _: None) == INTERRUPTED
+    return scene.limp[-1] - asked
+
+
+@pytest.mark.parametrize("end", [ended_alone, ended_in_order])
+def test_a_gate_that_hangs_at_an_end_is_not_waited_for(scene, monkeypatch, end):
+    assert 0.5 <= end(scene, monkeypatch) <= 0.5 + 3 * PAUSE
+    assert len(scene.limp) == 1
+
+
+@pytest.mark.parametrize(("end", "seconds"), [(ended_alone, 30.0), (ended_in_order, 60.0)])
+def test_an_end_that_does_not_look_would_wait_as_long_as_for_one_that_lies_down(
+    scene, monkeypatch, end, seconds
+):
+    """Sabotage."""
+    monkeypatch.setattr(Ward, "relieve", lambda self: None)
+    assert seconds <= end(scene, monkeypatch) <= seconds + 3 * PAUSE
