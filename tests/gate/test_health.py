@@ -155,7 +155,7 @@ def upside_down_it_is_soft_within_three_tenths_and_limp_in_the_end():
         bench.cycle(bench.says(tick=bench.tick + 1, quaternion=ON_ITS_BACK))
         if bench.now > fell + 0.2 + 2 * PERIOD:  # tilted since 0.15 s before it was over
             assert bench.mode is Mode.RUN
-            assert bench.command.kp.max() <= 24.0
+            assert bench.command.kp.max() <= 32.0 + 1e-9  # 0.4 of 80
     for _ in range(200):
         bench.wants()
         bench.cycle(bench.says(tick=bench.tick + 1, quaternion=ON_ITS_BACK))

@@ -1,5 +1,6 @@
 """The actor: what it senses, what it wishes, which rows it leaves, when it stands still."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -13,17 +14,20 @@ from ursa.gate.wired import Wired
 from ursa.live import arena as floor
 from ursa.live.actor import Actor
 from ursa.live.homeward import Script
+from ursa.live.riser import Riser
 from ursa.log import record
 from ursa.log.record import Layout, Mark
 from ursa.log.rows import left_out
 from ursa.robot import gait
 from ursa.robot.a1 import A1
+from ursa.robot.getup import Rise, advance
 from ursa.robot.legged import LeggedBody
 from ursa.shared import ring
 from ursa.task import registry as tasks
 from ursa.types import Sizes
 
 STEPS = 24
+ON_ITS_BACK = np.array([0.0, 1.0, 0.0, 0.0])
 TASK = tasks.task("forward", A1)
 LAYOUT = Layout(sizes=Sizes(observation=34, action=12, posture=len(TASK.posture_names)), skill=2)
 FELT = ("observation", "reward", "cost", "posture", "safe")
@@ -358,6 +362,40 @@ def test_without_a_pose_source_it_would_walk_away(tmp_path, monkeypatch):
     actor, pilot, _ = strayed(tmp_path, [(0.0, 0.0)] * 3 + [(1.6, 0.0)] * 3)
     assert not rows(actor).marks.any()
     assert not pilot.done
+
+
+def lying(tmp_path, wait):
+    """Eleven steps of an actor whose robot says that it lies on its back."""
+    states = [[replace(state, quaternion=ON_ITS_BACK) for state in step] for step in told(False)]
+    pilot = Scripted()
+    actor = actor_on(Puppet(states), tmp_path, pilot, riser=Riser(A1, wait))
+    for _ in range(11):
+        actor.turn()
+    return actor, pilot, rows(actor)
+
+
+def test_a_fallen_robot_gets_up_by_script_and_such_rows_are_marked(tmp_path):
+    actor, pilot, felt = lying(tmp_path, wait=0.25)  # five steps
+    rising = np.flatnonzero(felt.marks == Mark.RISING).tolist()
+    assert rising == [6, 7, 8, 9, 10]  # what the sixth choice led to, and on
+    assert actor.riser.count == 1
+    rise, wanted = Rise(), []
+    for _ in range(6):  # the sixth is under way
+        rise, action = advance(A1, rise, np.array([0.0, 0.0, -1.0]))
+        wanted.append(action)
+    np.testing.assert_array_equal(pilot.done, wanted)
+    np.testing.assert_allclose(felt.row.action[6:, 0], np.array(wanted[:5]), atol=1e-6)
+    assert felt.policy[6:].tolist() == [0] * 5
+    assert felt.row.first.sum() == 1
+    assert not left_out(felt).any()  # learnt from, but see tests/log/test_rows.py
+
+
+def test_one_that_is_told_never_to_lies_there(tmp_path):
+    """Sabotage."""
+    actor, pilot, felt = lying(tmp_path, wait=0.0)
+    assert not felt.marks.any()
+    assert not pilot.done
+    assert actor.riser.count == 0
 
 
 def test_the_way_home_begins_with_the_first_step_of_a_trot(tmp_path):

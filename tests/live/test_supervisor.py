@@ -197,6 +197,7 @@ BAD = {
     "ratio_most": (-1.0, "allowed 0.0001 to 64"),
     "arena_radius": (float("nan"), "allowed 0.2 to 1000"),
     "arena_margin": (9.0, "want less than arena_radius = 2.5"),
+    "get_up": (90.0, "allowed 0 to 60 s"),
     "rows": (-5, "allowed 0 to 1e+09"),
     "limits": ({"reach": 9.0}, "reach = 9.0, allowed 0.01 to 0.4"),
     "robot": ("a2", 'unknown robot "a2"'),
@@ -211,6 +212,12 @@ def test_a_bad_setting_is_named_with_its_value_and_what_is_allowed(name, folder)
         settings.write(folder, replace(Live(), **{name: value}))
     assert allowed in str(caught.value)
     assert not (folder / "live.json").exists()
+
+
+def test_a_robot_gets_up_before_its_gate_goes_limp_or_never():
+    with pytest.raises(UserError, match="get_up = 30.0: want less than 30 s, when the gate goes"):
+        settings.check(replace(Live(), get_up=30.0))
+    settings.check(replace(Live(), get_up=0.0, limits={"get_up": 1.0}))
 
 
 def test_all_bad_settings_are_told_at_once():

@@ -74,7 +74,7 @@ class Limits:
     tilt: float = _limit(1.3, 0.3, 1.4, "rad")
     upright: float = _limit(1.0, 0.1, 1.2, "rad")  # full gains again
     tilt_time: float = _limit(0.3, 0.02, 0.5)
-    tilt_gain: float = _limit(0.3, 0.0, 0.5, "of kp")  # while tilted
+    tilt_gain: float = _limit(0.4, 0.0, 0.5, "of kp")  # while tilted; enough to roll over
     get_up: float = _limit(30.0, 0.5, 600.0)  # [R] for getting up by itself, then DAMP
     # supplies
     battery_low: float = _limit(0.25, 0.2, 1.0, "share")

@@ -21,6 +21,7 @@ from ursa.live import child, settings
 from ursa.live.actor import Actor
 from ursa.live.homeward import guide
 from ursa.live.pace import Pace
+from ursa.live.riser import Riser
 from ursa.live.settings import Live
 from ursa.log import store
 from ursa.robot import registry as robots
@@ -51,6 +52,7 @@ def joined(
         skill_period=config.skill.skill_period,
         disc=disc,
         home=None if disc is None else guide(live.homing, engine.spec, disc),
+        riser=Riser(engine.spec, live.get_up),
     )
 
 
@@ -108,6 +110,7 @@ def said(actor: Actor) -> dict[str, int | str]:
         "refused_policies": actor.pilot.refused,
         "homings": actor.homing.count,
         "outs": actor.homing.outs,
+        "rises": actor.riser.count,
         "waited": actor.engine.waited,
         **actor.counts,
     }

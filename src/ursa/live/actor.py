@@ -18,6 +18,7 @@ from ursa.gate.mailbox import Pose
 from ursa.gate.wired import Wired
 from ursa.live import arena as floor
 from ursa.live.homeward import upright
+from ursa.live.riser import Riser
 from ursa.log import record
 from ursa.log.record import Layout, Mark
 from ursa.robot import gait
@@ -55,6 +56,7 @@ class Actor:
         skill_period: int,
         disc: floor.Arena | None = None,
         home: Any = None,
+        riser: Riser | None = None,
     ) -> None:
         """`disc`: the part of the floor that is watched; None: nobody knows where the robot is."""
         assert isinstance(arena.body, LeggedBody)
@@ -62,6 +64,7 @@ class Actor:
         self.arena, self.engine, self.pilot, self.writer = arena, arena.body.engine, pilot, writer
         self._layout, self._seed, self._period = layout, seed, skill_period
         self._disc, self._home = disc, home
+        self.riser = Riser(arena.body.spec, 0.0) if riser is None else riser
         self.homing = floor.Homing()
         self._outcome: Outcome | None = None  # None: the gate does not follow us
         self._led = Led(np.zeros(layout.sizes.action), np.zeros(layout.skill), 0)
@@ -78,6 +81,7 @@ class Actor:
             if not self.engine.running or self._paused():
                 return
             self._outcome = self.arena.start()
+            self.riser.forget()
             self._first = self._parted = True
             self._led = Led(np.zeros_like(self._led.action), self._skill, 0)
         chosen = self._chosen(self._outcome)
@@ -105,7 +109,7 @@ class Actor:
         return None if self.engine.told is None else self.engine.told.pose
 
     def _chosen(self, outcome: Outcome) -> Led | None:
-        """The next action, by the policy, the way home or chance."""
+        """The next action, by the policy, a script that gets up, the way home or chance."""
         number, known = self.writer.next, self.pilot.known
         at_home = not self._strayed()
         if known is None:
@@ -120,15 +124,21 @@ class Actor:
             if action is None:
                 return None
             led = Led(action, self._skill, known.version)
+        rising = self.riser(outcome.reading.quaternion[0])
+        if rising is not None:
+            return self._instead(rising, Mark.RISING)
         if at_home:
             return led
         pose = self._pose
         if pose is None or not upright(outcome.reading.quaternion[0]):
             return Led(led.action, led.skill, led.version, int(Mark.HOMING))
-        homeward = self._home(outcome.observation, pose)
-        if known is not None:
-            self.pilot.did(homeward)
-        return Led(homeward, led.skill, 0, int(Mark.HOMING))
+        return self._instead(self._home(outcome.observation, pose), Mark.HOMING)
+
+    def _instead(self, action: Float[Array, " A"], why: Mark) -> Led:
+        """What a script does in place of the policy, which is told."""
+        if self.pilot.known is not None:
+            self.pilot.did(action)
+        return Led(action, self._skill, 0, int(why))
 
     def _strayed(self) -> bool:
         """Whether the robot has to go home; it knows by its pose source, or not at all."""

@@ -30,9 +30,10 @@ class Status:
     interventions: int
     clamps: int
     restarts: int
-    homings: int = 0  # these three are shown when they are not zero
+    homings: int = 0  # these four are shown when they are not zero
     outs: int = 0
     lost: int = 0
+    rises: int = 0
     note: str = ""  # what somebody should look at
 
 

@@ -92,6 +92,7 @@ class Live:
     arena_radius: float = _number(2.5, 0.2, 1000.0, "m")
     arena_margin: float = _number(0.5, 0.05, 100.0, "m")  # home from this far inside the edge
     homing: str = ""  # folder of a velocity agent that walks home; "": a scripted trot
+    get_up: float = _number(8.0, 0.0, 60.0, "s")  # lies so long, then gets up by script; 0: never
     # rows: how wide the vectors are
     observation: int = _number(1, 1, 10**6, "numbers")
     action: int = _number(1, 1, 10**4, "numbers")
@@ -132,7 +133,13 @@ def check(live: Live) -> Live:
             wrong.append(str(error))
             return None
 
-    if tried(live.gate_limits) is not None:
+    limits = tried(live.gate_limits)
+    if limits is not None:
+        if not live.get_up < limits.get_up:
+            wrong.append(
+                f"get_up = {live.get_up}: want less than {limits.get_up:g} s, when the gate goes "
+                "limp (its limit get_up), or 0 for never"
+            )
         tried(lambda: driven.refuse_other(robots.robot(live.robot)))
     robot = tried(lambda: linking.address(live.link))
     if live.pose:

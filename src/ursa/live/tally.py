@@ -4,7 +4,7 @@ from collections import Counter
 
 from ursa.shared.pulse import Beat
 
-SHOWN = ("homings", "outs", "lost")  # went home, left the arena, seen by nobody
+SHOWN = ("homings", "outs", "lost", "rises")  # went home, left the arena, seen by nobody, got up
 
 
 class Tally:

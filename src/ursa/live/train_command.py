@@ -60,6 +60,7 @@ class RobotFlags(Flags):
     arena_radius: float = Live.arena_radius  # m around the origin of the pose source
     arena_margin: float = Live.arena_margin  # m inside that, from where it walks home
     homing: Annotated[str, arg(metavar="FOLDER")] = ""  # velocity agent that walks home
+    get_up: float = Live.get_up  # s on its back or side, then it gets up by script; 0: never
     ratio_least: float = Live.ratio_least  # updates per row: fewer is told
     ratio_most: float = Live.ratio_most  # more is never done, the learner waits for rows
     learner: Annotated[str, arg(metavar="tcp://HOST:PORT")] = ""  # one on another machine

@@ -24,6 +24,7 @@ class Mark(enum.IntFlag):
 
     HOMING = 1  # on its way back into the arena, by a shipped policy
     INTERVENTION = 2  # a hand or the gate moved it
+    RISING = 4  # fallen, and getting up by script
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@
     filter, tick clip, reward pose); [M] maker's data sheet (33.5 N m peak torque, 21 rad/s).
 """
 
-from ursa.robot.spec import LEG_PARTS, Joint, Leg, Link, RobotSpec, Shape
+from ursa.robot.spec import LEG_PARTS, Joint, Leg, Link, Posture, RobotSpec, Shape
 
 UPPER = LOWER = 0.2  # [U] thigh and calf length
 OFFSET = 0.08505  # [U] hip joint to thigh joint
@@ -85,6 +85,17 @@ def leg(name: str) -> Leg:
 
 LEGS = ("FR", "FL", "BR", "BL")  # the wire order of the robot (its rear legs are our back legs)
 
+# Found by search at 0.3 of the gains, see docs/log.md: tuck in, swing the upper legs over, push.
+ROLL = (
+    Posture(below=(-0.7, 2.8, -2.45), above=(-0.1, -0.2, -2.45), time=0.55),
+    Posture(below=(0.3, 3.4, -2.45), above=(-0.4, 0.8, -2.45), time=0.45),
+    Posture(below=(0.7, 3.1, -2.45), above=(0.7, 3.3, -1.7), time=0.55),
+    Posture(below=(-0.2, 3.3, -2.45), above=(-0.7, 2.9, -1.7), time=0.45),
+    Posture(below=(0.6, 0.5, -1.8), above=(-0.6, 2.9, -2.45), time=0.6),
+    Posture(below=(-0.3, 1.4, -2.45), above=(0.3, 0.3, -2.45), time=0.6),
+    Posture(below=(0.4, 1.2, -2.4), above=(0.4, 1.2, -2.4), time=1.0),  # a wide crouch
+)
+
 A1 = RobotSpec(
     name="a1",
     joints=tuple(joint(name, part) for name in LEGS for part in LEG_PARTS),
@@ -93,5 +104,6 @@ A1 = RobotSpec(
     rest_height=0.27,  # kinematic height of the stance, 0.2686 m
     tick_clip=0.2,  # [D] rad
     filter_cutoff=1.5,  # [D] Hz
+    roll=ROLL,
     source="PyBullet's A1 description; DayDreamer's A1 environment; Unitree's data sheet",
 )

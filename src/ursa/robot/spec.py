@@ -140,6 +140,20 @@ class Leg:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Posture:
+    """A moment of rolling over: hip (outward is positive), upper, lower of the legs of a side."""
+
+    below: Vector  # legs of the side the robot lies on, or is nearer to lying on
+    above: Vector
+    time: float  # s
+
+    def __post_init__(self) -> None:
+        numbers("posture: below", self.below, JOINTS_PER_LEG)
+        numbers("posture: above", self.above, JOINTS_PER_LEG)
+        number("posture: time", self.time, above=0)
+
+
+@dataclass(frozen=True, kw_only=True)
 class RobotSpec:
     """A robot. Joints come leg by leg: joints[3 * leg + (0 hip, 1 upper, 2 lower)]."""
 
@@ -152,6 +166,7 @@ class RobotSpec:
     tick_clip: float | None = None  # target kept within this of the measured angle, every tick
     filter_cutoff: float | None = None  # Hz, low-pass on joint targets
     foot_force: float = 20.0  # N: more than this on a foot counts as contact
+    roll: tuple[Posture, ...] = ()  # onto its feet: at least one, and the one it lands in
     source: str = field(default="", compare=False)  # where the numbers come from
 
     def __post_init__(self) -> None:
@@ -166,6 +181,11 @@ class RobotSpec:
                 )
             if self.trunk is None:
                 raise UserError(f"robot {self.name}: a robot with legs needs a trunk link")
+        if len(self.roll) == 1 or (self.roll and not self.legs):
+            raise UserError(
+                f"robot {self.name}: roll has {len(self.roll)} postures, it has {len(self.legs)} "
+                "legs; want legs, postures that turn it over, then the one it lands in; or none"
+            )
         here = f"robot {self.name}:"
         number(f"{here} control_rate", self.control_rate, above=0)
         number(f"{here} foot_force", self.foot_force, least=0)

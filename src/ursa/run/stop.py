@@ -28,7 +28,10 @@ def on_signal() -> Iterator[Callable[[], bool]]:
 
     def ask(number: int, _: Any) -> None:
         asked.append(number)
-        restore()
+        if len(asked) > 1:  # handlers change here only: one that waits behind this keeps its own
+            restore()
+            signal.raise_signal(number)
+            return
         print("\nursa: saving; once more to stop at once", file=sys.stderr, flush=True)
 
     try:
