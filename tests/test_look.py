@@ -1,12 +1,15 @@
 """`ursa look`: a table against chance and pictures, from any run, whatever came out of it."""
 
+import json
 import shutil
+from types import SimpleNamespace
 
+import jaxtyping
 import numpy as np
 import pytest
 
 from runs import POINT, quickly
-from ursa import Agent, cli
+from ursa import Agent, cli, look
 from ursa.evaluate.rollout import STEPS, aimless
 from ursa.look import chosen, table
 from ursa.run.train import train
@@ -26,6 +29,7 @@ def test_a_run_is_compared_with_chance_and_drawn(run, capsys):
     printed = capsys.readouterr().out
     assert "6 skills" in printed
     assert "6 at random" in printed
+    assert "UNTRAINED: no update was made yet" in printed
     for row in ("reward per step", "safe share of steps"):
         assert row in printed
     assert (run / "repertoire.png").read_bytes().startswith(b"\x89PNG")
@@ -39,6 +43,24 @@ def test_skills_to_try_are_known_ones_or_drawn_where_too_few_are_known(run):
     many = chosen(agent, len(known) + 1)
     assert many.shape == (len(known) + 1, 2)
     assert np.isfinite(many).all()
+
+
+def test_an_agent_is_untrained_until_a_run_tells_of_an_update(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # a stand-in is no agent
+    agent = Agent.load(run)
+    prefill = agent.config.train.prefill
+    assert agent.steps <= prefill
+    for steps, told, said in (
+        (prefill, [], True),
+        (prefill + 1, [], False),  # an agent without its run: nobody knows better
+        (prefill + 1, [{"repertoire/filled": 0.0}], True),
+        (prefill + 1, [{"repertoire/filled": 0.0}, {"actor/loss": 0.3}], False),
+    ):
+        lines = [json.dumps({"step": 9, "kind": "train", **each}) + "\n" for each in told]
+        (tmp_path / "metrics.jsonl").write_text("".join(lines))
+        lived = SimpleNamespace(steps=steps, config=agent.config)
+        for place in (tmp_path, tmp_path / "agent"):
+            assert look.untrained(lived, place).startswith("UNTRAINED") is said
 
 
 def test_chance_is_the_same_every_time_and_earns_what_its_rewards_sum_to(run):

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
+from ursa import journal
 from ursa.evaluate import coverage, figures
 from ursa.evaluate.definitions import STEPS
 from ursa.evaluate.rollout import Rollouts, aimless, rollout
@@ -14,6 +15,7 @@ from ursa.run import pretrained as shipped
 from ursa.run.agent import Agent
 
 Array = np.ndarray
+UPDATED = "actor/loss"  # a run tells of it after an update, and not before
 
 
 def look(
@@ -43,9 +45,27 @@ def look(
     feature = agent.feature if agent.repertoire is not None else None
     mine, chance = rollout(place, agent.policy, z, feature=feature), aimless(place)
     print(table(agent, mine, chance))
+    if said := untrained(agent, source.agent):
+        print(said)
     for picture in pictures(agent, source.out, z, mine, chance):
         print(f"-> {picture}")
     return 0
+
+
+def untrained(agent: Agent, folder: Path) -> str:
+    """What to say of an agent that has not learnt yet, or nothing: its numbers look like results.
+
+    It has lived through no more than its random prefill, or its run has told of no update.
+    """
+    run = folder.parent if folder.absolute().name == "agent" else folder
+    events = [event for event in journal.read(run) if event.get("kind") == "train"]
+    silent = bool(events) and not any(UPDATED in event for event in events)
+    if agent.steps > agent.config.train.prefill and not silent:
+        return ""
+    return (
+        f"UNTRAINED: no update was made yet ({agent.steps:,} steps, the first "
+        f"{agent.config.train.prefill:,} are at random). This is what its networks do by chance."
+    )
 
 
 def table(agent: Agent, mine: Rollouts, chance: Rollouts) -> str:

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import runpy
 import shlex
 import tomllib
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from ursa import cli
 from ursa.emulator import script
+from ursa.gate import where
 from ursa.gate.modes import Kind, Mode
 from ursa.live import train_command
 
@@ -77,3 +79,26 @@ def explained(kind: str) -> bool:
 
 def test_a_kind_that_nobody_explains_is_found():
     assert not explained("struck by lightning")
+
+
+def the_example(folder, changed=lambda text: text):
+    """The program of the page that sends poses, as a reader would have it."""
+    (text,) = [text for _, text in BLOCKS if "URSAPOSE" in text]
+    (folder / "poses.py").write_text(changed(text))
+    return runpy.run_path(str(folder / "poses.py"))
+
+
+def test_poses_that_the_example_sends_are_heard(tmp_path):
+    receiver, example = where.Receiver(("127.0.0.1", 0)), the_example(tmp_path)
+    example["send_poses"]([(0.5, -1.25, 3.0), (0.75, -1.0, -0.5)], receiver.local)
+    found = receiver.receive()
+    receiver.close()
+    assert found == where.Where(count=2, x=0.75, y=-1.0, yaw=-0.5)
+    assert receiver.counts["bad"] == 0
+    assert len(example["pose"](1, 0.0, 0.0, 0.0)) == 48
+
+
+def test_an_example_of_another_form_would_be_found(tmp_path):
+    """Sabotage: x and y are 32-bit numbers."""
+    broken = the_example(tmp_path, lambda text: text.replace("<8sQdddI", "<8sQffdI"))
+    assert where.decode(broken["pose"](1, 0.0, 0.0, 0.0)) is None

@@ -105,8 +105,57 @@ def test_too_much_torque_is_named():
 
 
 def test_a_link_that_squeezes_commands_together_is_allowed_for():
-    assert begun().hear(1.0021, command(moved(0.024))) is not None
-    assert begun(spread=0.002).hear(1.0021, command(moved(0.024))) is None
+    assert begun().hear(1.0021, command(moved(0.048))) is not None
+    assert begun(spread=0.002).hear(1.0021, command(moved(0.048))) is None
+
+
+def sent(times, speed, lag=0.0, stretch=None):
+    """Violations of a target that moves so many rad/s by its gate's cycles of 2 ms, which arrive
+    at those times after each other."""
+    audit, now = begun(), 1.002
+    audit.lag = lag
+    for count, apart in enumerate(times):
+        now += apart
+        audit.tell(now, said(3 + count, moved(speed * 0.002 * count)))
+        audit._way = audit._way if stretch is None else type(audit._way)(audit._way, stretch)
+        audit.hear(now, command(moved(speed * 0.002 * (count + 1))))
+    return audit.counts["violations"]
+
+
+BUNCHED = [0.0035, 0.0005] * 20  # two and two, on a busy machine
+HURRIED = [0.001] * 40  # a gate that sends twice as often as it should
+
+
+def test_two_commands_that_arrive_together_are_two_cycles_of_the_gate():
+    assert sent(BUNCHED, speed=12.0) == 0  # 0.024 rad in half a millisecond: as fast as allowed
+
+
+def test_by_arrival_alone_they_would_be_too_fast(monkeypatch):
+    """Sabotage: the other way round, a cycle is no time at all."""
+    strict = replace(LIMITS, period=0.001)
+    audit = begun()
+    audit.limits = strict
+    assert "in 0.5 ms" in str(audit.hear(1.0025, command(moved(0.024))))
+
+
+def test_a_target_that_is_really_too_fast_is_found_bunched_or_not():
+    assert sent([0.002] * 40, speed=13.0) > 10  # 0.026 rad a cycle of 0.024
+    assert sent(BUNCHED, speed=13.0) > 10
+    assert sent(HURRIED, speed=12.0) > 10  # each step is that of a cycle, but there are two
+
+
+def test_one_that_looks_from_one_command_to_the_next_only_does_not_find_it():
+    """Sabotage: 24 rad/s in steps of a cycle each."""
+    assert sent(HURRIED, speed=12.0, stretch=1) == 0
+
+
+def test_a_gate_that_was_late_with_one_command_and_not_with_the_next_keeps_the_rules():
+    # decided at 0 and sent 5 ms later; then the step of two cycles that a gate makes at most
+    for lag, wrong in ((0.002, None), (0.0, "target moved 0.0480 rad in 1.0 ms")):
+        audit = begun()
+        audit.lag = lag
+        assert audit.hear(1.003, command(moved(0.048))) == wrong
+    assert begun().hear(1.003, command(moved(0.05))) is not None
 
 
 def test_commands_that_lay_about_while_this_machine_was_busy_are_allowed_for():
@@ -114,6 +163,15 @@ def test_commands_that_lay_about_while_this_machine_was_busy_are_allowed_for():
     audit.slack = 0.01
     assert audit.hear(1.0021, command(moved(0.1))) is None
     assert audit.hear(1.0021, command(moved(0.3))) is not None
+
+
+def test_it_is_the_earlier_of_two_commands_that_may_have_lain_about():
+    audit = Audit(LIMITS, slack=0.01)  # sent at 0.992 at the earliest, and looked at at 1.002
+    audit.tell(1.0, said(1))
+    assert audit.hear(1.002, command()) is None
+    audit.slack = 0.0005
+    assert audit.hear(1.0025, command(moved(0.1))) is None  # 12 x 0.0105 = 0.126
+    assert audit.hear(1.0026, command(moved(0.3))) is not None
 
 
 def test_a_target_that_was_overtaken_by_a_limp_command_is_no_first_one():

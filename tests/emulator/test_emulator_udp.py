@@ -147,6 +147,7 @@ def test_a_second_emulator_on_one_clock_is_refused(tmp_path):
         ({"engine": "chrono"}, 'unknown engine "chrono": valid are mujoco, pybullet'),
         ({"port": 70000}, "port = 70000, want a whole number from 0 to 65535"),
         ({"clock": "sundial"}, 'clock "sundial": want wall, or shared:PATH'),
+        ({"clock": "shared:/nope/dir/x"}, "clock shared:/nope/dir/x: there is no folder /nope/dir"),
         ({"faults": Path("none.toml")}, "fault script none.toml: there is no such file"),
         ({"every": -1.0}, "every = -1.0, want a number >= 0"),
         ({"hand": 0.0}, "hand = 0.0, want a number > 0"),
@@ -176,7 +177,9 @@ def test_a_robot_on_its_back_says_how_to_help_it_where_nobody_does(hand, helped)
     emulator.rig.up = lambda: -1.0
     told = emulate_command.line(emulator)
     assert ("on its back, " in told) is helped
-    assert ("on its back (nobody helps it up: start the emulator" in told) is not helped
+    script = "on its back (its run's script gets it up after --get-up seconds unless it is limp"
+    assert (script in told) is not helped
+    assert ("with --hand 10" in told) is not helped
     emulator.close()
 
 
@@ -193,6 +196,23 @@ def test_the_flag_lends_a_hand(options, after, monkeypatch):
     with pytest.raises(UserError, match="enough"):
         emulate_command.emulate(port=0, **options)
     assert given == [after]
+
+
+def test_a_second_emulator_that_sends_its_poses_to_the_same_port_says_so(monkeypatch, capsys):
+    monkeypatch.setattr(emulate_command, "Emulator", None)  # nobody is started
+
+    def said(port):
+        with pytest.raises(TypeError):
+            emulate_command.emulate(port=0, pose_port=port)
+        return capsys.readouterr().out
+
+    assert said(58017) == "poses go to udp://127.0.0.1:58017 (ursa robot train --pose ...)\n"
+    first = serving.Source(58017)
+    assert first.alone
+    assert "AND SO DO THOSE OF ANOTHER EMULATOR: give this one --pose-port" in said(58017)
+    assert "ANOTHER" not in said(58018)
+    first.close()
+    assert "ANOTHER" not in said(58017)
 
 
 def test_it_says_for_whom_time_stands_still(tmp_path, capsys):
@@ -215,7 +235,9 @@ def test_a_slow_machine_skips_time_rather_than_chase_it(monkeypatch):
     """On the wall clock; virtual here."""
     emulator = Emulator(start=0.0)
     server = Server(emulator, listening(("127.0.0.1", 0)))
-    times = iter([0.0, 0.002, 0.002, 0.004, 0.004, 30.0, 30.0, 30.002, 30.002])
+    # at first; then, each time it looks: before it takes in what came, after it, and before a nap
+    looks = [(0.002,) * 3, (0.004,) * 3, (30.0,) * 3, (30.002,) * 3]
+    times = iter([0.0, *(each for look in looks for each in look)])
     monkeypatch.setattr(serving.time, "monotonic", lambda: next(times))
     monkeypatch.setattr(server, "wait", lambda seconds: None)
     with pytest.raises(StopIteration):

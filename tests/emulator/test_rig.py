@@ -6,9 +6,10 @@ import jaxtyping
 import numpy as np
 import pytest
 
-from ursa.emulator import charge, heat, motors
+from ursa.emulator import charge, heat, motors, physics
 from ursa.emulator.noise import Noise
 from ursa.emulator.rig import Rig
+from ursa.gate.limits import limits_of
 from ursa.gate.wire import BRAKE, POSITION_OFF, SERVO, Command
 from ursa.robot.a1 import A1
 
@@ -157,3 +158,23 @@ def test_physics_that_fails_sets_the_robot_down_again(monkeypatch):
     assert rig.diverged == 1
     assert np.isfinite(rig.say().angle).all()
     rig.close()
+
+
+def swung(monkeypatch=None):
+    """How far beyond its range a hip goes that 20 N m swing against its stop."""
+    if monkeypatch is not None:
+        monkeypatch.setattr(physics, "STOP", (0.02, 1.0))  # MuJoCo's own
+    robot, torque = physics.physics(A1, "mujoco"), np.zeros(12)
+    torque[6] = 20.0
+    furthest = max(robot.advance(torque).joint_angle[0, -1, 6] for _ in range(250))
+    robot.close()
+    return furthest - A1.joints[6].upper
+
+
+def test_joints_end_at_metal_which_gives_less_than_what_makes_the_gate_let_go():
+    assert 0 < swung() < limits_of(A1, {}).beyond
+
+
+def test_at_the_usual_softness_a_healthy_leg_would_trip_the_gate(monkeypatch):
+    """Sabotage."""
+    assert swung(monkeypatch) > 4 * limits_of(A1, {}).beyond

@@ -1,4 +1,4 @@
-"""Limits follow from the spec, can be narrowed, and cannot be widened past the hardware."""
+"""Limits follow from the spec, can be narrowed, and can never be widened by a user."""
 
 from dataclasses import fields, replace
 
@@ -8,7 +8,7 @@ import pytest
 
 from gate.gated import LOWER, UPPER, is_limp
 from ursa.errors import UserError
-from ursa.gate.limits import ORDERED, Limits, limits_of
+from ursa.gate.limits import ORDERED, Limits, described, limits_of
 from ursa.robot.a1 import A1
 from ursa.robot.go2 import GO2
 from ursa.robot.point import POINT
@@ -50,6 +50,56 @@ def test_no_limit_can_be_widened_and_each_says_what_is_allowed(each):
             limits_of(A1, {each.name: value})
         assert f"{each.name} = {value!r}, allowed {allowed['least']} to" in str(said.value)
         assert "default" in str(said.value)
+
+
+SAFER_HIGH = {"margin", "damping", "ramp_time", "settle", "rest", "battery_low", "battery_stop"}
+
+
+def wider(each):
+    """A value that the hardware bears but that is a little less safe than the default; or None."""
+    least, most = each.metadata["widest"]
+    end = least if each.name in SAFER_HIGH else most
+    if end == each.default:
+        return None  # the default is as far as the hardware goes
+    return end if isinstance(end, int) else each.default + 0.01 * (end - each.default)
+
+
+def refuses_all_that_is_wider(made):
+    """How many limits were tried; none of them may be taken."""
+    tried = [each for each in RANGED if wider(each) is not None]
+    for each in tried:
+        with pytest.raises(UserError, match=f"never widened: {each.name} = .*default"):
+            made(A1, {each.name: wider(each)})
+    return len(tried)
+
+
+def test_the_least_safe_that_a_user_may_ask_for_is_the_default():
+    assert refuses_all_that_is_wider(limits_of) == 37  # of 42; five begin where the hardware ends
+    for each in RANGED:
+        other = "most" if each.name in SAFER_HIGH else "least"
+        assert each.metadata["least" if other == "most" else "most"] == each.default
+        assert each.metadata[other] != each.default
+
+
+def test_limits_judged_by_the_hardware_alone_would_be_widened():
+    """Sabotage: what `dataclasses.replace` may do, a user may do."""
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        refuses_all_that_is_wider(lambda spec, given: replace(limits_of(spec), **given))
+
+
+def test_every_wide_limit_of_a_users_line_is_named():
+    given = {"reach": 0.4, "rate": 16.0, "hot": 57.0, "get_up": 600.0, "damping": 0.5}
+    with pytest.raises(UserError) as caught:
+        limits_of(A1, {**given, "tilt_gain": 0.5, "tilt": 1.2})
+    assert all(f"{name} = {value}," in str(caught.value) for name, value in given.items())
+    assert "tilt = " not in str(caught.value)  # that one is narrower
+
+
+def test_the_list_for_users_has_a_line_for_each_with_default_and_range():
+    lines = described().splitlines()
+    assert len(lines) == len(RANGED)
+    assert "reach        0.2    0.01 to 0.2 rad" in lines
+    assert "damping      2      2 to 4 N m s/rad" in lines
 
 
 @pytest.mark.parametrize("each", RANGED, ids=lambda each: each.name)

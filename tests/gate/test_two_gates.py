@@ -37,5 +37,5 @@ def test_a_second_gate_says_nothing():
 
 
 def test_without_the_claim_it_would_speak(monkeypatch):
-    monkeypatch.setattr(link, "claimed", lambda robot: Free())
+    monkeypatch.setattr(link, "claimed", lambda *arguments: Free())
     assert words_of_a_second_gate() == 1 + link.FAREWELLS

@@ -18,7 +18,7 @@ from ursa.live.gating import told_of
 from ursa.robot.a1 import A1
 
 PERIOD = 0.01
-LIMITS = limits_of(A1, {"period": PERIOD})
+LIMITS = replace(limits_of(A1), period=PERIOD)
 
 
 class Doll:

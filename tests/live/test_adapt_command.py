@@ -1,6 +1,7 @@
 """A robot behind its gate as an arena: it stands up, follows, and adapts."""
 
 import io
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -11,23 +12,29 @@ import pytest
 from live.small import Small
 from runs import A1 as CONFIG
 from runs import quickly
+from ursa.adapt.ite import Trial
 from ursa.env.arena import Arena
 from ursa.errors import UserError
+from ursa.evaluate.study import refuse_unfinished
+from ursa.gate import mailbox
 from ursa.gate.modes import Mode, Order
 from ursa.gate.wired import Wired
 from ursa.live import adapt_command, settings, stander
 from ursa.live.adapt_command import adapted
 from ursa.live.settings import Live
 from ursa.live.stander import Stander
-from ursa.live.trials import Trials
+from ursa.live.trials import Kept, Trials, teller
+from ursa.repair import command
 from ursa.repair import play as playing
-from ursa.repair.adaptation import hurt
+from ursa.repair.adaptation import Again, hurt
+from ursa.repair.command import interrupted as said_of
 from ursa.robot import gait
 from ursa.robot.a1 import A1
 from ursa.robot.damage import parse
 from ursa.robot.legged import LeggedBody
 from ursa.run.agent import Agent
 from ursa.run.train import train
+from ursa.shared import place as shared_place
 from ursa.task import registry as tasks
 from ursa.task.task import judge
 
@@ -110,8 +117,9 @@ def test_a_robot_that_lies_on_its_back_is_not_started_but_somebody_is_told(small
     small.state = replace(small.state, seen=replace(small.state.seen, state=small.doll.state))
     with pytest.raises(UserError, match="did not stand up within 5 s"):
         engine.set_down(engine)
-    assert len(said) == 1
-    assert "set it on its belly" in said[0]
+    assert len(said) == 2
+    assert said[0] == "the robot stands up now; keep clear"  # the first time
+    assert "set it on its belly" in said[1]
     assert not engine.running
 
 
@@ -181,11 +189,17 @@ def agent(tmp_path_factory):
         yield Agent.load(out)
 
 
-def test_a_robot_adapts_over_its_link(small, agent, monkeypatch, capsys):
+def short(monkeypatch):
+    """Two trials of two steps, and one rollout each of the best before and now."""
     monkeypatch.setattr(playing, "STEPS", 2)
     monkeypatch.setattr("ursa.repair.adaptation.AGAIN", 1)
-    options = {"trials": 2, "prior": "value", "unsafe_limit": 1.0}
-    found = adapted(agent, standing(small), "FL.upper", **options)
+    return {"trials": 2, "prior": "value", "unsafe_limit": 1.0}
+
+
+def test_a_robot_adapts_over_its_link(small, agent, tmp_path, monkeypatch, capsys):
+    options, said = short(monkeypatch), []
+    kept = Kept(tmp_path, said.append)
+    found = adapted(agent, standing(small), "FL.upper", said.append, kept, **options)
     assert len(found.search.attempts) == 2
     assert found.body == "a1"
     assert np.isfinite(found.after.ret).all()
@@ -193,9 +207,185 @@ def test_a_robot_adapts_over_its_link(small, agent, monkeypatch, capsys):
     assert out.startswith(
         "2 skills to try, then the best before and the best now 1 times each: 0:00"
     )
-    assert [line.partition(" of 2")[0] for line in out.splitlines()[1:]] == ["trial 1", "trial 2"]
+    begins = [line.partition(" of ")[0] for line in out.splitlines()[1:]]
+    assert begins == ["trial 1", "trial 2", "again, best before, 1", "again, best now, 1"]
+    assert said == [
+        "compiling; the robot stays limp meanwhile",
+        f"each rollout is written to {tmp_path / 'trials.jsonl'} as it ends",
+    ]
     assert all(re.search(r", ETA 0:\d\d$", line) for line in out.splitlines()[1:])
     assert small.modes.count(Mode.STAND) == 5  # for the damage, two trials, and twice again
+
+
+def written(folder):
+    lines = (folder / "trials.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def lost_gate(agent, small, folder, monkeypatch):
+    """What is on disk of two trials when the gate is gone in the third rollout."""
+    engine, rollouts = standing(small), iter(range(10))
+    whole = playing.play
+
+    def play(*arguments):
+        if next(rollouts) == 2:
+            raise UserError("the gate is gone")
+        return whole(*arguments)
+
+    options = short(monkeypatch)
+    monkeypatch.setattr(playing, "play", play)
+    monkeypatch.setattr("ursa.repair.adaptation.play", play)
+    kept = Kept(folder, print, damage="FL.upper")
+    with pytest.raises(UserError, match="the gate is gone"):
+        adapted(agent, engine, "FL.upper", print, kept, **options)
+    return written(folder)
+
+
+def test_each_rollout_is_on_disk_when_it_is_over_whatever_comes_next(
+    small, agent, tmp_path, monkeypatch
+):
+    start, *trials = lost_gate(agent, small, tmp_path, monkeypatch)
+    assert (start["kind"], start["damage"]) == ("start", "FL.upper")
+    assert [(it["kind"], it["number"]) for it in trials] == [("trial", 1), ("trial", 2)]
+    assert all(np.isfinite(it["return"]) and it["interruptions"] == 0 for it in trials)
+
+
+def test_one_that_writes_at_its_end_only_would_lose_them(small, agent, tmp_path, monkeypatch):
+    """Sabotage."""
+    whole = Kept.write
+    monkeypatch.setattr(
+        Kept, "write", lambda self, **it: whole(self, **it) if it["kind"] == "start" else None
+    )
+    assert len(lost_gate(agent, small, tmp_path, monkeypatch)) == 1
+
+
+def test_a_disk_that_takes_no_line_is_told_and_costs_no_trial(tmp_path):
+    said = []
+    kept = Kept(tmp_path / "missing", said.append)
+    kept.write(kind="trial")
+    assert len(said) == 2
+    assert "not written down" in said[1]
+
+
+def test_what_is_no_number_is_null_in_the_file(tmp_path):
+    Kept(tmp_path, print).write(**adapt_command.results(Trial(float("nan"), interruptions=4)))
+    line = written(tmp_path)[1]
+    assert (line["return"], line["interruptions"]) == (None, 4)
+
+
+# ---- interruptions ----------------------------------------------------------------------------
+
+
+def interrupted(small, monkeypatch, stops, repeats=playing.REPEATS):
+    """A trial whose first so many rollouts are stopped in their third step."""
+    monkeypatch.setattr(playing, "STEPS", 6)
+    place, made = arena_on(standing(small)), []
+
+    def once():
+        made.append(0)
+
+        def choose(outcome, step):
+            made[-1] += 1
+            if step == 2 and len(made) <= stops:
+                small.orderer.order(Order.DAMP)
+            return gait.trot(A1, step)[None]
+
+        return playing.play(place, choose)
+
+    return playing.persistent(once, repeats), made
+
+
+def test_a_rollout_that_the_gate_interrupted_ends_there_and_is_made_again(small, monkeypatch):
+    trial, made = interrupted(small, monkeypatch, stops=2)
+    assert made == [3, 3, 6]
+    assert np.isfinite(trial.ret)
+    assert trial.interruptions == 2
+
+
+def test_after_three_repetitions_it_is_given_up_and_is_no_measurement(small, monkeypatch):
+    trial, made = interrupted(small, monkeypatch, stops=9)
+    assert len(made) == 4
+    assert np.isnan(trial.ret)
+    assert trial.interruptions == 4
+    assert said_of(trial) == ", interrupted 4 times: no measurement"
+
+
+def test_without_repetitions_one_stop_would_use_a_trial_up(small, monkeypatch):
+    """Sabotage."""
+    trial, made = interrupted(small, monkeypatch, stops=2, repeats=0)
+    assert made == [3]
+    assert np.isnan(trial.ret)
+
+
+def test_a_rollout_that_nobody_interrupted_is_made_once(small, monkeypatch):
+    trial, made = interrupted(small, monkeypatch, stops=0)
+    assert (made, trial.interruptions, said_of(trial)) == ([6], 0, "")
+
+
+def test_the_median_is_of_those_that_came_to_their_end_and_their_number_is_said():
+    ret, unsafe = np.array([4.0, np.nan, 1.0, 3.0, 2.0]), np.array([0.0, 1.0, 0.1, 0.2, 0.1])
+    said = command._again("chosen after it", 7, Again(ret, unsafe))
+    assert said.endswith(
+        "return     2.50, median of 4 of 5 that came to their end (1.00 .. 4.00), unsafe 0.10"
+    )
+    none = command._again("chosen after it", 7, Again(np.full(5, np.nan), unsafe))
+    assert none.endswith("return unknown: none of 5 rollouts came to its end")
+
+
+@pytest.mark.parametrize("real", [True, False])
+def test_a_robot_taken_out_of_its_hands_is_nothing_that_physics_did(
+    small, monkeypatch, caplog, real
+):
+    """Sabotage: an engine that is not known as real."""
+    monkeypatch.setattr(Wired, "real", real)
+    stopped(small, monkeypatch, blind=False)
+    assert ("physics diverged" in caplog.text) is not real
+
+
+# ---- words ------------------------------------------------------------------------------------
+
+
+def test_before_anything_is_loaded_it_says_that_the_robot_will_stand_up(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(adapt_command, "keep_programs", lambda: None)
+    with pytest.raises(UserError):  # there is no agent
+        adapt_command.adapt(tmp_path, link="udp://127.0.0.1:1")
+    said = capsys.readouterr().err
+    assert said.startswith("ursa: the robot at udp://127.0.0.1:1 WILL STAND UP AND WALK, when you")
+    for word in ("s, space or Enter stops it", "a twice", "Ctrl-C"):
+        assert word in said
+
+
+def test_what_is_said_has_a_line_of_its_own_also_over_a_line_that_is_redrawn():
+    screen, file = Terminal(), io.StringIO()
+    for stream in (screen, file):
+        teller(stream)("limp")
+    assert screen.getvalue() == "\r\x1b[2Kursa: limp\n"
+    assert file.getvalue() == "ursa: limp\n"
+
+
+def test_it_says_why_the_robot_was_limp_when_its_run_ended(tmp_path):
+    assert adapt_command.last_fault(tmp_path) == ""
+    settings.write(tmp_path, Live())
+    mailbox.create(tmp_path)
+    (tmp_path / "agent").mkdir()
+    gate = mailbox.Teller(tmp_path)
+    gate.tell(mailbox.Told(cycle=1, now=1.0, mode=Mode.FAULT, since=0.5, fault="stop by order"))
+    gate.close()
+    for folder in (tmp_path, tmp_path / "agent"):
+        assert adapt_command.last_fault(folder) == "stop by order"
+    shared_place.forget(tmp_path)
+
+
+def test_an_unfinished_run_on_a_robot_is_gone_on_with_there(agent, tmp_path):
+    for folder in (tmp_path, tmp_path / "agent"):
+        with pytest.raises(UserError, match=f"`ursa train --resume {folder}`"):
+            refuse_unfinished(folder, agent)
+    settings.write(tmp_path, Live())
+    for folder in (tmp_path, tmp_path / "agent"):
+        with pytest.raises(UserError, match=f"`ursa robot train --resume {tmp_path}`"):
+            refuse_unfinished(folder, agent)
 
 
 def limits_for(agent, folder, monkeypatch, **flags):

@@ -41,11 +41,72 @@ def test_keys_stop_and_acknowledge_and_nothing_else_does(terminal):
     ours, theirs = terminal
     pressed, found = keys.Keys(theirs), []
     pressed.listen(found.append)
-    os.write(ours, b"s \nxaq\n\xff\x13S")
+    os.write(ours, b"s \nxaaq\n\xff\x13S")
     until(lambda: len(found) >= 6, "six keys")
     pressed.close()
     pressed.close()
     assert found == [STOP, STOP, STOP, ACKNOWLEDGE, STOP, STOP]
+
+
+def orders(typed, understood=keys.understood, apart=0.1):
+    """What comes of some keys, each so many seconds after the one before."""
+    found, first = [], None
+    for count, key in enumerate(typed):
+        order, first = understood(key, 100.0 + count * apart, first)
+        found += [] if order is None else [order]
+    return found
+
+
+def words_do_not_let_a_robot_stand_up(understood):
+    for word in ("cat", "data", "banana", "\x1b[A\x1b[A", "Abba"):  # the fourth: an arrow, twice
+        assert orders(word, understood) == []
+
+
+def test_a_word_typed_at_the_wrong_terminal_lets_no_robot_stand_up():
+    words_do_not_let_a_robot_stand_up(keys.understood)
+
+
+def test_one_key_that_acknowledges_would_let_it():
+    """Sabotage."""
+
+    def once(key, now, first):
+        return (ACKNOWLEDGE, None) if key == "a" else (None, None)
+
+    with pytest.raises(AssertionError):
+        words_do_not_let_a_robot_stand_up(once)
+
+
+def test_a_twice_within_three_seconds_acknowledges_once_and_a_stop_between_forgets_it():
+    assert orders("aa", apart=3.0) == [ACKNOWLEDGE]
+    assert orders("aa", apart=3.01) == []
+    assert orders("aaa") == [ACKNOWLEDGE]  # the third is a first one again
+    assert orders("asa") == [STOP]
+    assert orders("aA") == [ACKNOWLEDGE]
+
+
+def test_the_first_a_is_answered_and_a_mute_terminal_holds_up_no_stop(terminal):
+    ours, theirs = terminal
+    pressed, found, said, mute = keys.Keys(theirs), [], [], threading.Event()
+
+    def say(text):
+        said.append(text)
+        mute.wait()
+
+    pressed.listen(found.append, say)
+    os.write(ours, b"a")
+    until(lambda: said == ["a again within 3 s: it will stand up"], "an answer")
+    os.write(ours, b"s")
+    until(lambda: found == [STOP], "a stop")
+    mute.set()
+    pressed.close()
+
+
+def test_who_has_no_keys_is_told_the_other_ways(tmp_path):
+    said = keys.described(False, tmp_path)
+    assert "there are no keys here" in said
+    assert "the remote" in said
+    assert f"ursa robot stop {tmp_path} --acknowledge" in said
+    assert "a twice within 3 s acknowledges" in keys.described(True, tmp_path)
 
 
 def test_a_terminal_that_goes_away_ends_the_listening_and_nothing_else():
@@ -135,7 +196,7 @@ def test_a_stop_key_makes_the_robot_limp_within_25_cycles_while_the_loop_is_bloc
 
 def test_keys_that_the_loop_would_have_to_read_are_not_heard(scene, terminal, monkeypatch):
     """Sabotage: no thread of their own."""
-    monkeypatch.setattr(keys.Keys, "listen", lambda self, order: None)
+    monkeypatch.setattr(keys.Keys, "listen", lambda self, order, say: None)
     with pytest.raises(AssertionError, match="the stop is in the gate's memory"):
         stopped_while_the_loop_is_blocked(scene, terminal, SOON)
 
@@ -150,6 +211,8 @@ def tried_on(stack, how, limit):
         until(lambda: screen.shows("its gate is in fault stop by order"), "it was stopped", limit)
         assert f"ursa robot stop {stack.folder / 'adapt'} --acknowledge" in screen.joined
         os.write(ours, b"a")
+        until(lambda: screen.shows("a again within 3 s: it will stand up"), "an answer", limit)
+        os.write(ours, b"aa")  # the answer may have taken its time
         until(lambda: screen.shows("STANDS AGAIN"), "it stands again", limit)
         until(lambda: screen.shows("LEFT"), "it ended", limit)
         assert process.wait() == 0

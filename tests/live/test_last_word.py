@@ -150,7 +150,7 @@ def test_a_gate_of_ones_own_that_died_leaves_a_limp_robot_too(folder, robot, mon
         stander.gated(folder, live, said.append),
     ):
         pass
-    assert said[0].startswith("gate ended with exit code 3, 1 times within 600 s: giving up")
+    assert said[1].startswith("gate ended with exit code 3, 1 times within 600 s: giving up")
     assert "limp commands were sent in its place" in said[-1]
     assert is_limp(robot.heard()[-1])
 
@@ -158,4 +158,6 @@ def test_a_gate_of_ones_own_that_died_leaves_a_limp_robot_too(folder, robot, mon
 def test_a_robot_that_waits_for_a_person_says_in_which_folder():
     told = mailbox.Told(cycle=1, now=1.0, mode=Mode.FAULT, since=0.5, fault="stop by order")
     said = stander.why(told, Path("outputs/a1/adapt"))
-    assert said.endswith("press `a` here or say ursa robot stop outputs/a1/adapt --acknowledge")
+    assert said.endswith(
+        "press `a` twice here or say ursa robot stop outputs/a1/adapt --acknowledge"
+    )

@@ -60,7 +60,7 @@ def test_a_second_start_on_a_robot_is_refused_before_it_sends_anything(folder, r
 def test_without_the_reservation_both_would_talk_to_it(folder, robot, monkeypatch):
     """Sabotage: the claim of the gate alone is free between check and gate."""
     spare = iter(range(9))
-    monkeypatch.setattr(ready, "reserved", lambda _: Claim(folder / f"{next(spare)}.lock"))
+    monkeypatch.setattr(ready, "reserved", lambda *_: Claim(folder / f"{next(spare)}.lock"))
     both(folder, robot, monkeypatch)
     assert len(robot.heard()) == 1 + FAREWELLS
 

@@ -192,6 +192,7 @@ def test_a_living_process_of_an_earlier_start_is_waited_for(folder):
 
 BAD = {
     "link": ("tcp://x:1", "udp://HOST:PORT"),
+    "pose": ("127.0.0.1", 'pose = "127.0.0.1": want udp://HOST:PORT of this machine'),
     "clock": ("sundial", "want wall, or shared:PATH"),
     "acknowledge": ("nobody", "want operator or emulator"),
     "ratio_most": (-1.0, "allowed 0.0001 to 64"),
@@ -199,7 +200,7 @@ BAD = {
     "arena_margin": (9.0, "want less than arena_radius = 2.5"),
     "get_up": (90.0, "allowed 0 to 60 s"),
     "rows": (-5, "allowed 0 to 1e+09"),
-    "limits": ({"reach": 9.0}, "reach = 9.0, allowed 0.01 to 0.4"),
+    "limits": ({"reach": 9.0}, "reach = 9.0, allowed 0.01 to 0.2"),
     "robot": ("a2", 'unknown robot "a2"'),
     "modules": (Modules(actor="rm -rf"), "want a module"),
 }
@@ -215,7 +216,7 @@ def test_a_bad_setting_is_named_with_its_value_and_what_is_allowed(name, folder)
 
 
 def test_a_robot_gets_up_before_its_gate_goes_limp_or_never():
-    with pytest.raises(UserError, match="get_up = 30.0: want less than 30 s, when the gate goes"):
+    with pytest.raises(UserError, match=r"get_up = 30\.0: want less than 30 s, when the gate goes"):
         settings.check(replace(Live(), get_up=30.0))
     settings.check(replace(Live(), get_up=0.0, limits={"get_up": 1.0}))
 

@@ -12,6 +12,7 @@ from ursa import durable
 from ursa.config import alone
 from ursa.errors import UserError
 from ursa.gate import driven, mailbox
+from ursa.gate.limits import described
 from ursa.live import guided, settings, stop_command, train_command
 from ursa.live.settings import Live, Modules
 from ursa.presets import preset
@@ -67,7 +68,7 @@ def test_the_rows_are_as_wide_as_the_skills_of_the_method(method, feature):
         (["--link", "http://x"], "want udp://HOST:PORT"),
         ([*LINK, "--robot", "point", "--task", "point"], "has no legs"),
         ([*LINK, "--robot", "go2"], "robot go2 cannot be driven, only an A1"),
-        ([*LINK, "--limits", "reach", "7"], "reach = 7, allowed 0.01 to 0.4"),
+        ([*LINK, "--limits", "reach", "7"], "reach = 7, allowed 0.01 to 0.2"),
         ([*LINK, "--limits", "raech", "0.1"], "did you mean reach?"),
         ([*LINK, "--clock", "sundial"], "want wall, or shared:PATH"),
         (["--link", "udp://10.0.0.9:1", "--acknowledge", "emulator"], "on this machine"),
@@ -107,7 +108,7 @@ def test_a_robot_of_ones_own_is_driven_if_all_it_may_do_is_good_for_an_a1(change
     high = min(changes.get("upper", 0.8), A1.joints[0].high)
     first = replace(A1.joints[0], **changes, high=high)
     legs = () if "name" in changes else A1.legs
-    mine = replace(A1, name="mine", joints=(first, *A1.joints[1:]), legs=legs)
+    mine = replace(A1, name="mine", joints=(first, *A1.joints[1:]), legs=legs, roll=())
     if not said:
         driven.refuse_other(mine)
         return
@@ -184,6 +185,8 @@ def test_the_help_teaches_how_to_stop(capsys):
     said = capsys.readouterr().out
     for word in ("SAFETY", "space or Enter", "ursa robot stop", "--link", "--resume", "Ctrl-C"):
         assert word in said
+    for line in described().splitlines():  # every limit, with its default and range
+        assert line in said
 
 
 def test_stop_says_when_there_is_nothing_to_stop(folder, monkeypatch):
@@ -222,8 +225,9 @@ def test_at_a_terminal_a_key_stops_another_acknowledges_and_ctrl_c_ends_in_order
         stack.grows()
         os.write(ours, b" ")
         until(lambda: screen.shows("FAULT: stop by order"), "it stopped")
-        assert "presses `a` here" in screen.text
-        os.write(ours, b"a")
+        assert "presses `a` twice here" in screen.text
+        assert "keys: s, space or Enter stops the robot" in screen.text
+        os.write(ours, b"aa")
         stack.grows()
         os.write(ours, b"\x03")  # Ctrl-C
         until(lambda: screen.shows("go on with: ursa robot train --resume"), "a farewell")

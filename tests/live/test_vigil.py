@@ -81,7 +81,7 @@ def watched(scene, monkeypatch):
             return None
         with pytest.raises(UserError, match="the gate is gone; see what was said above"):
             engine.set_down(engine)
-    assert said[0].startswith("gate hung for 0.5 s and was killed, 1 times")
+    assert said[1].startswith("gate hung for 0.5 s and was killed, 1 times")
     assert len(scene.begun) == 1  # no other gate was started
     return scene.limp[0] - scene.begun[0]
 

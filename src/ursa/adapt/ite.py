@@ -27,6 +27,7 @@ class Trial:
     ret: float  # sum of rewards
     unsafe: float = 0.0  # share of steps outside the safe set
     aborted: bool = False  # stopped early, for safety
+    interruptions: int = 0  # rollouts before it, or all of them, that did not come to their end
 
 
 @dataclass(frozen=True)

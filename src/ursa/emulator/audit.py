@@ -4,6 +4,10 @@ Written without a line of the gate's: range, rate, torque, gains, and a first ta
 is. A gate judges by a state that is a little old when its command arrives; so a command is wrong
 only if no state that the gate may still believe makes it right. A target may jump to where the
 robot is: so begins a gate anew after a gap in what it heard, and it asks for no torque.
+
+How fast a target moves is judged twice. From one command to the next it may move as far as in one
+cycle of the gate, however close together they arrive: a busy machine delivers them in bunches. And
+over some cycles it may not, on the whole, be faster than allowed: bunches do not add up.
 """
 
 from collections import Counter, deque
@@ -18,6 +22,7 @@ Array = np.ndarray
 FIRST = 0.02  # rad: of a first target from the measured angle
 ROUNDING = 1e-3  # rad and N m: the wire carries 32-bit floats and whole steps of the gains
 KEPT = 20  # violations remembered in words
+STRETCH = 10  # commands over which a target may not have been too fast on the whole
 
 
 @dataclass
@@ -27,10 +32,12 @@ class Audit:
     limits: Limits
     spread: float = 0.0  # s that the link may squeeze two commands together
     slack: float = 0.0  # s that this machine may have let commands lie before it looked
+    lag: float = 0.0  # s that a gate may take from what it decides to sending it
     counts: Counter[str] = field(default_factory=Counter)
     said: list[str] = field(default_factory=list)
     _told: deque[tuple[float, State]] = field(default_factory=lambda: deque(maxlen=256))
-    _last: tuple[float, Array] | None = None  # when, and the target; None: there is none to go on
+    # When, the target, and the slack then; the oldest first. Empty: there is none to go on from.
+    _way: deque[tuple[float, Array, float]] = field(default_factory=lambda: deque(maxlen=STRETCH))
     _limp: float | None = None  # since when it is limp; a target that was overtaken may follow
     _range: tuple[Array, Array] | None = None
     _earlier: tuple[Array, Array] | None = None  # the range before that
@@ -52,7 +59,7 @@ class Audit:
             return self._told_of(now, wrong)
         limp = is_limp(command) or not command.servo
         stopped = self._limp is not None and now - self._limp > self.spread + self.slack
-        silent = self._last is not None and now - self._last[0] > self._oldest()
+        silent = bool(self._way) and now - self._way[-1][0] > self._oldest()
         if silent or (stopped and not limp):
             self.silent()
         wrong = None if limp else self._violation(now, command)
@@ -60,7 +67,8 @@ class Audit:
             self.counts["limp"] += 1
             self._limp = now if self._limp is None else self._limp
         else:
-            self._last, self._limp = (now, command.angle), None
+            self._way.append((now, command.angle, self.slack))
+            self._limp = None
         return self._told_of(now, wrong)
 
     def _told_of(self, now: float, wrong: str | None) -> str | None:
@@ -73,7 +81,8 @@ class Audit:
     def silent(self) -> None:
         """Commands stopped for longer than a gate may overlook: the next target is a first one."""
         self._earlier = self._range or self._earlier
-        self._last = self._range = self._limp = None
+        self._range = self._limp = None
+        self._way.clear()
 
     def _unfit(self, command: Command) -> str | None:
         """What no command may be, whatever was told before."""
@@ -106,21 +115,32 @@ class Audit:
         limits, angle = self.limits, command.angle
         lower, upper = self._range or (limits.lower, limits.upper)
         outside = bool(((angle < lower - ROUNDING) | (angle > upper + ROUNDING)).any())
-        before, target = self._last or (now, angle)
-        moved = float(np.abs(angle - target).max())
-        far = moved > limits.rate * (now - before + self.spread + self.slack) + ROUNDING
-        if self._last is None or outside or far:
+        far = self._too_far(now, angle)
+        if not self._way or outside or far:
             near = self._any(now, lambda s: float(np.abs(angle - s.angle).max()), FIRST)
             if near <= FIRST:
                 self._earlier = self._range or self._earlier
                 self._range = np.minimum(limits.lower, angle), np.maximum(limits.upper, angle)
-            elif self._last is None:
+                self._way.clear()  # it begins anew here
+            elif not self._way:
                 return f"first target {near:.3f} rad from the robot"
             elif outside:
                 return f"target {angle.round(3).tolist()} out of range"
             else:
-                return f"target moved {moved:.4f} rad in {1000 * (now - before):.1f} ms"
+                return far
         return self._strain(now, command)
+
+    def _too_far(self, now: float, angle: Array) -> str:
+        """How far a target moved that moved too far, from the last one or from one long before."""
+        cycle, spread = self.limits.period + self.lag, self.spread
+        for index in (-1, 0) if len(self._way) > 1 else (-1,) if self._way else ():
+            before, target, slack = self._way[index]
+            passed = max(now - before, cycle) if index else now - before + cycle
+            moved = float(np.abs(angle - target).max())
+            # The earlier one may have lain about for as long as the slack then; so may this one.
+            if moved > self.limits.rate * (passed + spread + max(slack, self.slack)) + ROUNDING:
+                return f"target moved {moved:.4f} rad in {1000 * (now - before):.1f} ms"
+        return ""
 
     def _strain(self, now: float, command: Command) -> str | None:
         """More torque than the robot has, by every state that may still be believed."""

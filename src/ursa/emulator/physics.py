@@ -19,6 +19,7 @@ from ursa.robot.spec import RobotSpec
 Array = np.ndarray
 PERIOD = 0.002  # s: one tick, as the A1 speaks
 FREE = 6  # degrees of freedom of the trunk, before those of the joints
+STOP = (2 * PERIOD, 1.0)  # joints end at metal: as stiff as the tick allows, critically damped
 
 
 class Physics(ABC):
@@ -74,6 +75,7 @@ class InMuJoCo(Physics):
         none = np.zeros((1, spec.action_size))
         engine.impair(Impairment(strength=none, locked=none.astype(bool), angle=none))
         super().__init__(spec, engine)
+        self.engine.batch.expand("jnt_solref")[:, 1:] = STOP  # after the trunk's free joint
         self._applied = self.engine.batch.bind("qfrc_applied")
         self._qpos, self._qvel = self.engine.batch.bind("qpos"), self.engine.batch.bind("qvel")
         self._target = none[:, None]

@@ -1,12 +1,13 @@
 """Serving: an emulator on real sockets, in real time or as the keeper of a shared clock."""
 
 import contextlib
+import errno
 import json
 import os
 import select
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ursa.emulator.emulator import Emulator
@@ -38,6 +39,20 @@ def listening(local: Address) -> socket.socket:
     return plug
 
 
+class Source:
+    """A mark that this process sends poses to a port of this machine; gone when it is."""
+
+    def __init__(self, port: int) -> None:
+        self._socket, self.alone = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM), True
+        try:
+            self._socket.bind(f"\0ursa poses to {port}")  # a name in memory, no file
+        except OSError as error:  # where there are no such names nobody can tell
+            self.alone = error.errno != errno.EADDRINUSE
+
+    def close(self) -> None:
+        self._socket.close()
+
+
 class Server:
     """The robot's end of the cable, and the camera above the arena."""
 
@@ -53,9 +68,9 @@ class Server:
     def local(self) -> Address:
         return self._socket.getsockname()
 
-    def exchange(self, now: float, to: float) -> None:
-        """Take in what was sent until now, let it be `to`, and deliver what is due by then."""
-        for data in self._heard():
+    def exchange(self, now: float, to: float, heard: Iterable[bytes] | None = None) -> None:
+        """Take in what was `heard` until now, let it be `to`, and deliver what is due by then."""
+        for data in self.heard() if heard is None else heard:
             self.emulator.hear(now, data)
         for data in self.emulator.advance(to):
             self._send(data, self.peer)
@@ -74,7 +89,8 @@ class Server:
         self._socket.close()
         self.emulator.close()
 
-    def _heard(self) -> list[bytes]:
+    def heard(self) -> list[bytes]:
+        """What has arrived and was not returned yet."""
         found = []
         while True:
             try:
@@ -122,14 +138,20 @@ def step_shared(server: Server, keeper: Keeper, expects: str = "gate") -> None:
 
 
 def serve_wall(server: Server, report: Callable[[float], None]) -> None:
-    """In real time, until interrupted."""
-    last = time.monotonic()
+    """In real time, until interrupted.
+
+    What was sent is taken in before a look at the clock: no command is believed to be older than it
+    is. It came since the look before began, and its gate may have been a cycle late with it.
+    """
+    audit = server.emulator.audit
+    audit.lag = audit.limits.period
+    last = looked = time.monotonic()
     while True:
-        now = time.monotonic()
+        begun, heard, now = time.monotonic(), server.heard(), time.monotonic()
         if now - last > BEHIND:
             server.emulator.skip(now - last)
-        server.emulator.audit.slack = now - last
-        server.exchange(now, now)
+        audit.slack, looked = now - looked, begun
+        server.exchange(now, now, heard)
         last = now
         report(now)
         server.wait(0.002 - (time.monotonic() - now))

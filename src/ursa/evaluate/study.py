@@ -21,6 +21,7 @@ from ursa.run.agent import Agent
 
 Array = np.ndarray
 FAILURES = ("frozen", "limp")  # the paper does not say which; both are measured alike
+ON_ROBOT = "live.json"  # what only the folder of a run on a robot holds
 CHUNK = {"pybullet": 64}  # robots at a time, where 512 are too many: Bullet has a world for each
 
 
@@ -162,5 +163,12 @@ def refuse_unfinished(folder: Path, agent: Agent) -> None:
     if agent.steps < wanted:
         raise UserError(
             f"{folder} is unfinished: seed {agent.seed} is at {agent.steps:,} of {wanted:,} steps; "
-            f"go on with `ursa train --resume {folder}`, or take it as it is with --unfinished"
+            f"go on with `{_resuming(folder)}`, or take it as it is with --unfinished"
         )
+
+
+def _resuming(folder: Path) -> str:
+    """The command that goes on with a run; one on a robot goes on there."""
+    run = folder.parent if folder.absolute().name == "agent" else folder
+    robots = [it for it in (folder, run) if (it / ON_ROBOT).exists()]
+    return f"ursa robot train --resume {robots[0]}" if robots else f"ursa train --resume {folder}"

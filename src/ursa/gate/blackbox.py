@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from ursa import durable
+from ursa.errors import UserError
 from ursa.gate.modes import Event, Kind, Mode
 from ursa.gate.wire import JOINTS, Command, Refused, State
 from ursa.shared import slots
@@ -22,6 +23,7 @@ from ursa.shared.place import shared
 KIND, FOLDER = b"ursablck", "blackbox"
 NOTHING, GOOD, BAD = range(3)  # what arrived
 MODES, KINDS = tuple(Mode), tuple(Kind)
+FULL = "FULL.txt"  # beside them, when there are so many
 KEPT = 50  # dumps; a run that faults for hours must not fill the disk
 
 LINE = np.dtype(
@@ -88,13 +90,27 @@ def lines(folder: Path) -> np.ndarray:
 
 
 def dump(folder: Path, why: str) -> Path | None:
-    """Put the memory on disk; None if it is empty or there have been enough."""
+    """Put the memory on disk; None if it is empty.
+
+    When there have been enough, None as well; the first time that is a UserError, for somebody to
+    be told: once.
+    """
     place = folder / FOLDER
     place.mkdir(exist_ok=True)
     number = 1 + max((int(path.stem) for path in place.glob("[0-9]*.json")), default=0)
     found = lines(folder)
-    if not len(found) or number > KEPT:
+    if not len(found):
         return None
+    if number > KEPT:
+        if (place / FULL).exists():
+            return None
+        said = (
+            f"{place} holds {KEPT} already, and no more are kept: later faults leave a line in "
+            "interventions.jsonl only. Move them elsewhere for new ones"
+        )
+        (place / FULL).write_text(f"{said}\n")
+        raise UserError(said)
+    (place / FULL).unlink(missing_ok=True)
     path = place / f"{number:06d}.npy"
     with durable.room_for("the black box", place, found.nbytes):
         with open(path, "wb") as file:

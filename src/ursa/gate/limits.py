@@ -1,13 +1,15 @@
 """Limits: every number the gate protects a robot with, in one frozen value made from its spec.
 
-On by default. A user may narrow them; nothing here can be widened beyond what the hardware takes.
+On by default. A user may narrow them and never widen them: the default is the less safe end of what
+is allowed, and `_limit` or `_floor` says on which side each is safer. Code that has to go further
+(a test, a benchmark) takes `dataclasses.replace`, up to what the hardware bears.
 Sources: [U] the maker's headers and description, [D] DayDreamer's A1, [R] our choice, to be
 confirmed with the robot on a stand. Times in seconds, angles in radians.
 """
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -22,7 +24,18 @@ Array = np.ndarray
 
 
 def _limit(default: float, least: float, most: float, unit: str = "s") -> Any:
-    return field(default=default, metadata={"least": least, "most": most, "unit": unit})
+    """A limit of which less is safer; `least` and `most` are what code may ask for."""
+    return _field(default, (least, default), (least, most), unit)
+
+
+def _floor(default: float, least: float, most: float, unit: str = "s") -> Any:
+    """One of which more is safer. (There is none yet of which neither side is.)"""
+    return _field(default, (default, most), (least, most), unit)
+
+
+def _field(default: float, user: tuple[float, float], widest: tuple[float, float], unit: str):
+    said = {"least": user[0], "most": user[1], "widest": widest, "unit": unit}
+    return field(default=default, metadata=said)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,14 +60,14 @@ class Limits:
     wish_hold: float = _limit(0.125, 0.02, 0.25)  # its age
     wish_stop: float = _limit(0.3, 0.05, 1.0)
     # what a motor is told
-    margin: float = _limit(0.05, 0.02, 0.3, "rad")  # targets keep this far inside the hard limits
+    margin: float = _floor(0.05, 0.02, 0.3, "rad")  # targets keep this far inside the hard limits
     reach: float = _limit(0.2, 0.01, 0.4, "rad")  # [D] of a target from the measured angle
     rate: float = _limit(12.0, 0.5, 16.0, "rad/s")  # [R] of a target
     torque_share: float = _limit(1.0, 0.1, 1.0, "of the peak")  # that gains and error may ask for
-    damping: float = _limit(2.0, 0.5, 4.0, "N m s/rad")  # [R] of a limp joint
+    damping: float = _floor(2.0, 0.5, 4.0, "N m s/rad")  # [R] of a limp joint
     ramp_rate: float = _limit(2.0, 0.1, 2.0, "rad/s")  # peak, in every ramp
-    ramp_time: float = _limit(1.5, 1.5, 10.0)  # shortest ramp
-    settle: float = _limit(0.1, 0.05, 5.0)  # quiet for so long, then HOLD ends
+    ramp_time: float = _floor(1.5, 1.5, 10.0)  # shortest ramp
+    settle: float = _floor(0.1, 0.05, 5.0)  # quiet for so long, then HOLD ends
     # what the joints do
     beyond: float = _limit(0.05, 0.01, 0.1, "rad")  # outside the hard limits
     overspeed: float = _limit(16.0, 1.0, 21.0, "rad/s")  # [U]
@@ -66,7 +79,7 @@ class Limits:
     warm: float = _limit(50.0, 30.0, 52.0, "C")  # [D] finish the skill, then rest
     hot: float = _limit(55.0, 32.0, 57.0, "C")  # rest now; the motors cut out at 60
     cool: float = _limit(45.0, 20.0, 48.0, "C")  # may work again
-    rest: float = _limit(60.0, 10.0, 3600.0)  # and has rested so long
+    rest: float = _floor(60.0, 10.0, 3600.0)  # and has rested so long
     finish: float = _limit(12.5, 0.0, 30.0)  # for finishing the skill: 250 steps at 20 Hz
     heat: float = _limit(0.5, 0.1, 0.6, "of the peak")  # [R] root mean square torque ...
     heat_time: float = _limit(60.0, 10.0, 120.0)  # ... over this time
@@ -77,14 +90,16 @@ class Limits:
     tilt_gain: float = _limit(0.4, 0.0, 0.5, "of kp")  # while tilted; enough to roll over
     get_up: float = _limit(30.0, 0.5, 600.0)  # [R] for getting up by itself, then DAMP
     # supplies
-    battery_low: float = _limit(0.25, 0.2, 1.0, "share")
-    battery_stop: float = _limit(0.15, 0.1, 1.0, "share")
+    battery_low: float = _floor(0.25, 0.2, 1.0, "share")
+    battery_stop: float = _floor(0.15, 0.1, 1.0, "share")
     remote: bool = False  # the hand-held remote must stay in touch
     remote_time: float = _limit(0.5, 0.1, 2.0)
 
     def __post_init__(self) -> None:
-        wrong = [said for each in fields(self) if (said := self._outside(each))]
-        wrong = wrong or self._disordered()
+        wrong = [
+            _outside(each, getattr(self, each.name), *each.metadata["widest"]) for each in ranged()
+        ]
+        wrong = [said for said in wrong if said] or self._disordered()
         if wrong:
             raise UserError("gate limits: " + "; ".join(wrong))
         for array in (self.lower, self.upper, self.torque, self.stance, self.lying):
@@ -103,19 +118,6 @@ class Limits:
             if values[name] > slowest:
                 wrong.append(f"{name} = {values[name]} exceeds the slowest motor's {slowest} rad/s")
         return wrong
-
-    def _outside(self, each: Any) -> str | None:
-        value, allowed = getattr(self, each.name), each.metadata
-        if not allowed:
-            return None
-        whole = isinstance(allowed["least"], int)
-        number = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
-        if number and allowed["least"] <= value <= allowed["most"]:
-            return None
-        return (
-            f"{each.name} = {value!r}, allowed {allowed['least']} to {allowed['most']} "
-            f"{allowed['unit']} (default {each.default})"
-        )
 
     @cached_property
     def hard_lower(self) -> Float[Array, " A"]:
@@ -195,6 +197,33 @@ ORDERED = (
 )
 
 
+def ranged() -> list[Field[Any]]:
+    """Every limit that is a number; its metadata has `least` and `most` for a user, and `unit`."""
+    return [each for each in fields(Limits) if each.metadata]
+
+
+def described() -> str:
+    """Every limit that a user may narrow, a line each."""
+    lines = [
+        f"{each.name:<13}{each.default:<6g} {each.metadata['least']:g} to "
+        f"{each.metadata['most']:g} {each.metadata['unit']}"
+        for each in ranged()
+    ]
+    return "\n".join(lines)
+
+
+def _outside(each: Field[Any], value: Any, least: float, most: float) -> str:
+    """What is wrong with a value of a limit, or nothing."""
+    whole = isinstance(each.default, int)
+    number = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
+    if number and least <= value <= most:
+        return ""
+    return (
+        f"{each.name} = {value!r}, allowed {least} to {most} {each.metadata['unit']} "
+        f"(default {each.default})"
+    )
+
+
 def limits_of(spec: RobotSpec, narrowed: Mapping[str, Any] | None = None) -> Limits:
     """The limits of a robot with legs, narrowed by what a user set; all mistakes in one message."""
     if not spec.legs:
@@ -204,4 +233,14 @@ def limits_of(spec: RobotSpec, narrowed: Mapping[str, Any] | None = None) -> Lim
     for name in given:
         if name not in names:
             raise unknown("gate limit", name, names)
+    wrong = [
+        _outside(each, given[each.name], each.metadata["least"], each.metadata["most"])
+        for each in ranged()
+        if each.name in given
+    ]
+    if any(wrong):
+        raise UserError(
+            "gate limits can be narrowed and never widened: "
+            + "; ".join(said for said in wrong if said)
+        )
     return Limits(spec=spec, **given)

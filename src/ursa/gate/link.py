@@ -5,9 +5,7 @@ the gate sees it as states that grow old. Whoever leaves a `with Link(...)`, by 
 sent the limp command last.
 """
 
-import os
 import socket
-import tempfile
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
@@ -17,10 +15,10 @@ from urllib.parse import urlsplit
 
 from ursa.claim import Claim
 from ursa.errors import UserError
+from ursa.gate import drivers
 from ursa.gate.packet import newer
 from ursa.gate.remote import stop_pressed
 from ursa.gate.wire import Command, Refused, State, decode_state, encode_command
-from ursa.shared import place
 
 ROBOT_PORT = 8007  # the A1 listens here
 LONGEST = 2048  # bytes taken of a datagram: enough to see that it is too long
@@ -82,9 +80,16 @@ def newest(
 class Link:
     """A socket between the gate and one robot."""
 
-    def __init__(self, robot: Address, limp: Command, local: Address | None = None) -> None:
+    def __init__(
+        self,
+        robot: Address,
+        limp: Command,
+        local: Address | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        """`folder` is that of the run, for whoever asks who drives this robot."""
         self.robot = robot
-        self._claim = claimed(robot)
+        self._claim = claimed(robot, folder)
         self.counts: Counter[str] = Counter()
         self._limp = encode_command(limp)
         self._last: int | None = None
@@ -164,24 +169,26 @@ class Link:
         self.close()
 
 
-def claimed(robot: Address) -> Claim:
+def claimed(robot: Address, folder: Path | None = None) -> Claim:
     """Hold a robot, or UserError: two gates on one robot would fight over its motors."""
-    return _held(robot, "lock")
+    return _held(robot, "lock", folder)
 
 
-def reserved(robot: Address) -> Claim:
+def reserved(robot: Address, folder: Path | None = None) -> Claim:
     """Hold a robot for a whole run, before the first packet and between two gates; or UserError.
 
     Gates come and go, each with the claim above. Two runs that start at once would both find the
     robot free of gates; of this claim only one gets hold.
     """
-    return _held(robot, "run.lock")
+    return _held(robot, "run.lock", folder)
 
 
-def _held(robot: Address, suffix: str) -> Claim:
-    folder = place.MEMORY if os.access(place.MEMORY, os.W_OK) else Path(tempfile.gettempdir())
-    name = f"ursa-robot-{robot[0].replace(':', '_')}-{robot[1]}.{suffix}"
-    return Claim(folder / name, Path(f"the robot at {robot[0]}:{robot[1]}"), "end it first")
+def _held(robot: Address, suffix: str, folder: Path | None) -> Claim:
+    path = drivers.lock(*robot, suffix)
+    found = Claim(path, Path(f"the robot at {robot[0]}:{robot[1]}"), "end it first")
+    if folder is not None:
+        drivers.sign(path, folder)
+    return found
 
 
 def _facing(robot: Address) -> str:

@@ -47,6 +47,7 @@ class Wired:
 
     exact = False  # nobody can put a robot back to where it was
     count = 1
+    real = True  # nothing here is computed: no words about physics
 
     def __init__(
         self,

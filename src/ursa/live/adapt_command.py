@@ -1,35 +1,37 @@
 """`ursa robot adapt`: a robot that is broken tries a few of its skills, over its link."""
 
 import re
-import sys
 from collections.abc import Mapping
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from ursa import durable
-from ursa.adapt.ite import Attempt
+from ursa.adapt.ite import Attempt, Trial
 from ursa.env.arena import Arena
 from ursa.errors import UserError
 from ursa.evaluate.definitions import TRIALS
 from ursa.evaluate.pilot import Pilot
 from ursa.evaluate.study import refuse_unfinished
+from ursa.gate.mailbox import Listener
 from ursa.gate.wired import Wired
 from ursa.journal import duration
 from ursa.live import settings as living
 from ursa.live.settings import Live
-from ursa.live.stander import gated
-from ursa.live.trials import Trials
+from ursa.live.stander import Say, gated
+from ursa.live.trials import Kept, Trials, teller
 from ursa.repair import adaptation, picture
 from ursa.repair import play as playing
 from ursa.repair.adaptation import Adaptation
-from ursa.repair.command import line, summary, title
+from ursa.repair.command import interrupted, line, summary, title
 from ursa.repair.prior import candidates, value
 from ursa.robot.legged import LeggedBody
 from ursa.run.agent import Agent
 from ursa.run.compiled import keep_programs
 from ursa.run.folder import write_whole
+from ursa.shared.place import IDENTITY
 from ursa.task import registry as tasks
 
 UNSAFE = 0.5  # share of unsafe steps at which a trial on a robot is stopped
@@ -60,9 +62,11 @@ def adapt(
       ursa robot adapt outputs/a1 --link udp://192.168.123.10:8007      a robot that is broken
       ursa robot adapt outputs/a1 --link udp://127.0.0.1:8007 --damage FL.upper      an emulator
 
-    SAFETY. Read docs/robot.md first. Stop it with s, space or Enter in this terminal, with its
-    remote, or from another terminal with `ursa robot stop OUT`; a here acknowledges, then it goes
-    on. Ctrl-C lays it down. A trial in which the gate had to step in counts for nothing.
+    SAFETY. Read docs/robot.md first. The robot stays limp until you have looked at it and pressed a
+    twice; then it STANDS UP AND WALKS. Stop it with s, space or Enter in this terminal, with its
+    remote, or from another terminal with `ursa robot stop FOLDER`; a twice acknowledges, then it
+    goes on. Ctrl-C lays it down. A rollout in which the gate had to step in counts for nothing and
+    is made again, up to three times. Each one that is over is written to OUT/trials.jsonl.
 
     Args:
         folder: Where the run was written, or a folder with a published agent.
@@ -81,6 +85,8 @@ def adapt(
         unfinished: Take an agent whose training has not come to its end.
         out: Folder to write into; unset is adapt/robot-DAMAGE in the run's.
     """
+    say = teller()
+    say(opening(link, acknowledge))
     keep_programs()
     agent = Agent.load(folder, seed)
     if not unfinished:
@@ -100,12 +106,21 @@ def adapt(
     )
     if live.limits:
         held = ", ".join(f"{name} {value:g}" for name, value in live.limits.items())
-        print(f"ursa: narrower limits hold: {held}", file=sys.stderr)
+        say(f"narrower limits hold: {held}")
     options = {"trials": trials, "prior": prior, "unsafe_limit": unsafe_limit}
     adaptation.check(agent, damage, trials, None, None, prior, unsafe_limit)
+    if latched := last_fault(folder):
+        say(f"when this robot was last used from {folder} it was made limp: {latched}")
     out.mkdir(parents=True, exist_ok=True)
-    with gated(out, live, lambda said: print(f"ursa: {said}", file=sys.stderr)) as engine:
-        found = adapted(agent, engine, damage, **options)
+    kept = None
+    try:
+        with gated(out, live, say) as engine:
+            kept = Kept(out, say, damage=damage, **options)
+            found = adapted(agent, engine, damage, say, kept, **options)
+    except BaseException:
+        if kept is not None:
+            say(f"ended early; each rollout that was over by then is in {kept.path}")
+        raise
     print(summary(found))
     write_whole(out / "adaptation.json", durable.to_json(adaptation.as_json(agent, found)))
     for path in (out / "adaptation.json", *picture.draw(out, found, title(agent, found))):
@@ -115,16 +130,44 @@ def adapt(
 
 def inherited(folder: Path) -> Mapping[str, Any]:
     """The limits that a run on a robot was given; none for one that was never on a robot."""
+    run = on_robot(folder)
+    return {} if run is None else living.read(run).limits
+
+
+def on_robot(folder: Path) -> Path | None:
+    """The run on a robot that a folder is, or whose agent it holds; None: there is none."""
     run = folder.absolute()
-    for place in (run, run.parent) if run.name == "agent" else (run,):
-        if (place / living.NAME).exists():
-            return living.read(place).limits
-    return {}
+    places = (run, run.parent) if run.name == "agent" else (run,)
+    return next((place for place in places if (place / living.NAME).exists()), None)
 
 
-def adapted(agent: Agent, engine: Wired, damage: str, **options: Any) -> Adaptation:
-    """The search on the robot behind an engine; each trial is told as it ends."""
+def last_fault(folder: Path) -> str:
+    """Why the gate of a run on a robot was limp when it said its last word; "" if it was not."""
+    run = on_robot(folder)
+    if run is None or not (run / IDENTITY).exists():
+        return ""
+    with suppress(UserError), closing(Listener(run)) as ears:
+        told = ears.newest()
+        return "" if told is None else told.fault
+    return ""
+
+
+def opening(link: str, acknowledge: str) -> str:
+    """What is about to happen, for whoever stands beside the robot. Before anything is loaded."""
+    asks = "" if acknowledge == "emulator" else ", when you have looked at it and said so"
+    return (
+        f"the robot at {link} WILL STAND UP AND WALK{asks}. Until then it is limp: the agent is "
+        "loaded and compiled, half a minute or so. s, space or Enter stops it, a twice "
+        "acknowledges, Ctrl-C lays it down"
+    )
+
+
+def adapted(
+    agent: Agent, engine: Wired, damage: str, say: Say, kept: Kept, **options: Any
+) -> Adaptation:
+    """The search on the robot behind an engine; each rollout is told and written as it ends."""
     config = agent.config
+    say("compiling; the robot stays limp meanwhile")
     # Until all is compiled nobody has it stand up: then it waits for nobody.
     set_down, engine.set_down = engine.set_down, None
     robot = Arena(LeggedBody(engine), tasks.task(config.task, engine.spec, config), radius=None)
@@ -142,8 +185,35 @@ def adapted(agent: Agent, engine: Wired, damage: str, **options: Any) -> Adaptat
         flush=True,
     )
 
-    def told(attempt: Attempt) -> None:
-        progress.over(attempt.number)
-        print(f"{line(attempt, most)}, ETA {duration(progress.left)}", flush=True)
+    say(f"each rollout is written to {kept.path} as it ends")
+    made = 0
 
-    return adaptation.adapt(agent, damage, robot=robot, told=told, **options)
+    def ended(text: str) -> None:
+        nonlocal made
+        made += 1
+        progress.over(made)
+        print(f"{text}, ETA {duration(progress.left)}", flush=True)
+
+    def told(it: Attempt) -> None:
+        z = skills[it.skill].tolist()
+        kept.write(kind="trial", number=it.number, row=it.skill, skill=z, **results(it.trial))
+        ended(line(it, most))
+
+    def fresh(name: str, number: int, trial: Trial) -> None:
+        kept.write(kind=name, number=number, **results(trial))
+        ended(
+            f"again, best {'before' if name == 'before' else 'now'}, {number} of "
+            f"{adaptation.AGAIN}: returned {trial.ret:8.2f}{interrupted(trial)}"
+        )
+
+    return adaptation.adapt(agent, damage, robot=robot, told=told, fresh=fresh, **options)
+
+
+def results(it: Trial) -> dict[str, Any]:
+    """What a rollout came to, by the names of adaptation.json."""
+    return {
+        "return": it.ret,
+        "unsafe": it.unsafe,
+        "aborted": it.aborted,
+        "interruptions": it.interruptions,
+    }

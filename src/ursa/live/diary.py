@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from ursa.gate.mailbox import Told
-from ursa.gate.modes import Kind
+from ursa.gate.modes import Kind, Order
 from ursa.live.gating import Events
 from ursa.live.tally import Tally
 from ursa.shared import pulse
@@ -30,11 +30,14 @@ class Diary:
         self._actor, self.tally = pulse.Watch(folder, "actor"), Tally()
         self._counted = -EVERY
         self.refusal = ""  # why the gate did not follow the last order; "" if it moved on since
+        self.unheeded: list[str] = []  # acknowledgements that it refused since the last `write`
 
     def write(self, told: Told | None, last: bool = False) -> None:
         """What is new."""
         lines = self._events.new()
         self.tally.hear(self._actor.last())
+        refused = [line["detail"] for line in lines if line["kind"] == Kind.ORDER_REFUSED]
+        self.unheeded = [it for it in refused if it.startswith(f"{Order.ACKNOWLEDGE}:")]
         for line in lines:
             if line["kind"] in (Kind.MODE, Kind.ORDER_REFUSED):
                 self.refusal = line["detail"] if line["kind"] == Kind.ORDER_REFUSED else ""

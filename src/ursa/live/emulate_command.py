@@ -13,7 +13,14 @@ import tyro
 
 from ursa.emulator import script as scripts
 from ursa.emulator.emulator import FALLEN, Emulator
-from ursa.emulator.serving import Server, listening, serve_shared, serve_wall, write_book
+from ursa.emulator.serving import (
+    Server,
+    Source,
+    listening,
+    serve_shared,
+    serve_wall,
+    write_book,
+)
 from ursa.errors import UserError, unknown
 from ursa.gate.link import ROBOT_PORT, Address
 from ursa.gate.where import POSE_PORT
@@ -51,8 +58,9 @@ def emulate(
       ursa robot emulate a1 --faults storms.toml --seed 3
       ursa robot emulate a1 --hand 10                       and somebody who picks it up
 
-    A robot that fell onto its side or back stays there, and no fault can be acknowledged until it
-    lies upright; its line says so. Without --hand, or [hand] in a script, nobody helps it.
+    A robot that fell onto its side or back is got up by the script of its run after some seconds
+    (--get-up of ursa robot train), unless it is limp: then no fault can be acknowledged until it
+    lies upright, and without --hand, or [hand] in a script, nobody sets it so. Its line says so.
 
     In another terminal: ursa robot train --robot a1 --link udp://127.0.0.1:8007 --out runs/a1
 
@@ -99,9 +107,16 @@ def emulate(
     script = scripts.read(faults) if faults is not None else scripts.Script()
     script = script if hand is None else replace(script, hand=hand)
     path = None if clock == "wall" else path_of(clock)
+    if path is not None and not path.parent.is_dir():
+        raise UserError(
+            f"clock {clock}: there is no folder {path.parent}; want a file in one that is there "
+            "(shared:/dev/shm/time), or the folder of a run"
+        )
     poses: Address | None = (LOOPBACK, pose_port) if pose_port else None
     with contextlib.ExitStack() as stack:
         plug = stack.enter_context(contextlib.closing(listening((LOOPBACK, port))))
+        if poses is not None:
+            _tell_poses(stack, poses)
         keeper = None
         if path is not None:
             keeper = stack.enter_context(contextlib.closing(Keeper(path, patience)))
@@ -112,6 +127,17 @@ def emulate(
         server = Server(emulator, plug, poses)
         _served(server, keeper, clock, Teller(emulator, keeper, every, report))
     return 0
+
+
+def _tell_poses(stack: contextlib.ExitStack, poses: Address) -> None:
+    """Where poses go; and that another emulator's go there, too, which no run could tell apart."""
+    said = f"poses go to udp://{poses[0]}:{poses[1]} (ursa robot train --pose ...)"
+    mark = stack.enter_context(contextlib.closing(Source(poses[1])))
+    if not mark.alone:
+        said += (
+            ", AND SO DO THOSE OF ANOTHER EMULATOR: give this one --pose-port, and its run --pose"
+        )
+    print(said, flush=True)
 
 
 def _served(server: Server, keeper: Keeper | None, clock: str, teller: "Teller") -> None:
@@ -172,7 +198,10 @@ def line(emulator: Emulator) -> str:
     audit, up = emulator.audit.counts, emulator.rig.up()
     pose = "upright" if up > 0.7 else "tilted" if up > 0 else "on its back"
     if up <= FALLEN and emulator.script.hand is None:
-        pose += " (nobody helps it up: start the emulator anew with --hand 10)"
+        pose += (
+            " (its run's script gets it up after --get-up seconds unless it is limp; with --hand"
+        )
+        pose += " 10 somebody sets it upright)"
     faults = {k[6:]: n for k, n in sorted(emulator.counts.items()) if k.startswith("fault ")}
     told = " ".join(f"{kind} {count}" for kind, count in faults.items())
     return (

@@ -33,6 +33,7 @@ CLAMPS = (Kind.CLAMPED_RANGE, Kind.CLAMPED_REACH, Kind.CLAMPED_RATE, Kind.CLAMPE
 PLAIN = (Kind.MODE, Kind.ORDER_REFUSED, Kind.ACKNOWLEDGED, Kind.REPEATED_PACKET)  # all in order
 ANEW = "the gate was started anew"
 RESUMED = "the run was resumed"
+NEWS = (ANEW, RESUMED)  # a person is asked, and nothing has happened
 BEAT = 10  # cycles between two signs of life
 LONGEST_END = 10  # real seconds for lying down after being asked to end
 PATIENCE = 5.0  # s of the clock for the same
@@ -56,7 +57,7 @@ def main(folder: Path) -> int:
         _hurry()
     with ExitStack() as stack:
         mouth = stack.enter_context(closing(Mouth(folder)))
-        link = stack.enter_context(Link(address(live.link), limits.limp))
+        link = stack.enter_context(Link(address(live.link), limits.limp, folder=folder))
         clock = stack.enter_context(closing(open_clock(live.clock, "gate")))
         ears = stack.enter_context(closing(Ears(folder, live.pose)))
         Loop(limits, clock, link, ears, mouth, live.start).run(ending)

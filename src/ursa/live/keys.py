@@ -1,4 +1,4 @@
-"""Keys: the terminal as a stop button. `s`, space or Enter stop the robot, `a` acknowledges.
+"""Keys: the terminal as a stop button. `s`, space or Enter stop the robot, `a` twice acknowledges.
 
 They are heard by a thread that does nothing else, and become orders in the gate's memory there and
 then: a program that computes, writes to a slow disk or waits for a terminal does not delay them.
@@ -10,9 +10,11 @@ import select
 import sys
 import termios
 import threading
+import time
 import tty
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 from ursa.gate.modes import Order
 
@@ -22,12 +24,43 @@ MEANING = {
     " ": Order.STOP,
     "\n": Order.STOP,
     "\r": Order.STOP,
-    "a": Order.ACKNOWLEDGE,
-    "A": Order.ACKNOWLEDGE,
 }
+TWICE = 3.0  # s from one `a` to the next: a robot stands up after it, so no word typed here does it
+AGAIN = f"a again within {TWICE:g} s: it will stand up"
 INPUT, CHARACTERS = 0, 6  # of what termios knows of a terminal
 NONE = b"\0"  # no key at all
 URGENT = 40  # real-time priority of the thread, below the gate's: it sleeps but for a key
+
+
+def understood(key: str, now: float, first: float | None) -> tuple[Order | None, float | None]:
+    """What a key orders, and when the first `a` was pressed if another one would acknowledge.
+
+    >>> understood("a", 9.0, None), understood("a", 12.0, 9.0)[0].value
+    ((None, 9.0), 'acknowledge')
+    """
+    if key not in ("a", "A"):
+        return MEANING.get(key), None
+    if first is not None and 0 <= now - first <= TWICE:
+        return Order.ACKNOWLEDGE, None
+    return None, now
+
+
+def described(present: bool, folder: Path) -> str:
+    """What the person at this terminal can do, with keys or without."""
+    stop = f"ursa robot stop {folder}"
+    if present:
+        return (
+            "keys: s, space or Enter stops the robot (limp); a twice within "
+            f"{TWICE:g} s acknowledges, then it stands up; Ctrl-C ends the run in order"
+        )
+    return (
+        f"there are no keys here (stdin is no terminal of ours): the remote stops the robot, and "
+        f"{stop} from any terminal of this computer; to acknowledge: {stop} --acknowledge"
+    )
+
+
+def _say(text: str) -> None:
+    print(f"ursa: {text}", file=sys.stderr, flush=True)
 
 
 class Keys:
@@ -38,15 +71,21 @@ class Keys:
         self._thread: threading.Thread | None = None
         self._bell, self._rope = os.pipe()  # the rope rings the bell: time to end
 
-    def listen(self, order: Callable[[Order], object]) -> None:
+    @property
+    def present(self) -> bool:
+        """Whether there are any."""
+        return self._handle is not None
+
+    def listen(self, order: Callable[[Order], object], say: Callable[[str], object] = _say) -> None:
         """From now on a key is an order at once. `order` is called in another thread: give it a
-        mouth of its own, which nobody else speaks through."""
-        if self._handle is not None and self._thread is None:
-            self._thread = threading.Thread(target=self._listen, args=(order,), daemon=True)
+        mouth of its own, which nobody else speaks through. `say` may take its time."""
+        if self.present and self._thread is None:
+            self._thread = threading.Thread(target=self._listen, args=(order, say), daemon=True)
             self._thread.start()
 
-    def _listen(self, order: Callable[[Order], object]) -> None:
+    def _listen(self, order: Callable[[Order], object], say: Callable[[str], object]) -> None:
         assert self._handle is not None
+        first: float | None = None
         with contextlib.suppress(OSError, AttributeError):  # this thread alone, where allowed
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(URGENT))
         with contextlib.suppress(OSError):  # the terminal is gone: nobody can press anything
@@ -55,8 +94,11 @@ class Keys:
                 if not pressed:
                     return
                 for key in pressed.decode(errors="replace"):
-                    if key in MEANING:
-                        order(MEANING[key])
+                    given, first = understood(key, time.monotonic(), first)
+                    if given is not None:
+                        order(given)
+                if first is not None:  # by a thread of its own: a mute terminal holds up no stop
+                    threading.Thread(target=say, args=(AGAIN,), daemon=True).start()
 
     def close(self) -> None:
         """Listen no longer. May be called twice."""

@@ -33,10 +33,11 @@ def leave(folder: Path, live: Live, say: Callable[[str], None]) -> None:
 
 def present(folder: Path) -> list[str]:
     """Roles that a living process plays in this folder."""
-    return [role for role in ROLES if _held(folder, role)]
+    return [role for role in ROLES if played(folder, role)]
 
 
-def _held(folder: Path, role: str) -> bool:
+def played(folder: Path, role: str) -> bool:
+    """Whether a living process plays a role in this folder."""
     path = shared(folder) / f"pulse.{role}.writer.lock"
     if not path.exists():
         return False

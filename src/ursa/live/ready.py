@@ -33,7 +33,7 @@ def held(stack: ExitStack, folder: Path, live: Live, say: Callable[[str], None])
     """
     begun = folder.exists()
     claim = _claimed(stack, folder) if begun else None
-    stack.enter_context(closing(reserved(address(live.link))))
+    stack.enter_context(closing(reserved(address(live.link), folder)))
     if begun:  # a gate of a run whose supervisor was killed is still laying the robot down
         orphans.leave(folder, live, say)
     check(folder, live, say)

@@ -17,6 +17,7 @@ from ursa.errors import UserError, brief, listed, unknown
 from ursa.gate import driven
 from ursa.gate import link as linking
 from ursa.gate.limits import Limits, limits_of
+from ursa.gate.where import POSE_PORT
 from ursa.log.record import Layout
 from ursa.robot import registry as robots
 from ursa.types import Sizes
@@ -143,7 +144,7 @@ def check(live: Live) -> Live:
         tried(lambda: driven.refuse_other(robots.robot(live.robot)))
     robot = tried(lambda: linking.address(live.link))
     if live.pose:
-        tried(lambda: linking.address(live.pose))
+        tried(lambda: _listening(live.pose))
     if live.learner:
         tried(lambda: tcp(live.learner))
     kind, _, path = live.clock.partition(":")
@@ -178,6 +179,17 @@ def check(live: Live) -> Live:
     if wrong:
         raise UserError("this robot cannot be run:\n  " + "\n  ".join(wrong))
     return live
+
+
+def _listening(pose: str) -> None:
+    """Refuse what is no place to hear poses at."""
+    try:
+        linking.address(pose)
+    except UserError:
+        raise UserError(
+            f'pose = "{pose}": want udp://HOST:PORT of this machine, where a pose source sends to, '
+            f"such as udp://127.0.0.1:{POSE_PORT}"
+        ) from None
 
 
 def watched(live: Live) -> Live:

@@ -2,7 +2,9 @@
 
 For commands that use a robot without learning on it. The gate is a process, as in a run: it lays
 the robot down when it is asked to end, and when we die; should it die or hang, we make the robot
-limp as soon as a supervisor would, and give up. The keys of the terminal are those of a run, too.
+limp as soon as a supervisor would, and give up. The keys of the terminal are those of a run, too,
+and what the gate found and did is written down as in a run. Nothing stands up before a person has
+looked: nobody knows what became of the robot since it was last used.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +20,9 @@ from ursa.gate.wired import Wired
 from ursa.live import conduct, gating, keys, ready, settings
 from ursa.live.conduct import Given
 from ursa.live.gatekeeper import Gatekeeper
+from ursa.live.gating import NEWS
 from ursa.live.homeward import upright
+from ursa.live.scribe import Scribe
 from ursa.live.settings import Live
 from ursa.live.vigil import Vigil
 from ursa.robot import registry as robots
@@ -41,11 +45,13 @@ class Stander:
         wishes: mailbox.Wishes,
         say: Say,
         watch: Callable[[], None] = lambda: None,
+        present: bool = True,
     ) -> None:
-        """`watch` is called all the time, and raises when there is no gate any more."""
+        """`watch` is called all the time, and raises when there is no gate any more; `present`:
+        there are keys to press."""
         self._folder, self._live, self._orders, self._wishes = folder, live, orders, wishes
-        self._say, self._watch = say, watch
-        self._limits = live.gate_limits()
+        self._say, self._watch, self._present = say, watch, present
+        self._limits, self._itself = live.gate_limits(), live.acknowledge == "emulator"
 
     def __call__(self, engine: Wired) -> None:
         """Stand up anew, also from running; returns when it stands upright and follows wishes."""
@@ -61,18 +67,20 @@ class Stander:
                 return
             order = self._next(told, given, stood)
             if order is not None:
+                if order is Order.STAND and not told.ready and told.mode not in FOLLOWING:
+                    self._say("the robot stands up now; keep clear")
                 self._orders.order(order)
                 given = Given(order=order, time=told.now)
             if told.fault and told.fault != told_why:
                 told_why = told.fault
-                self._say(why(told, self._folder))
+                self._tell(told)
             waited = engine.clock.now() - begun
             if waited > LONGEST:
-                what = why(told, self._folder)
+                what = self._why(told)
                 raise UserError(f"the robot did not stand up within {LONGEST:g} s: {what}")
             if waited > LONG and not told_why:
                 told_why = "late"
-                what = why(told, self._folder)
+                what = self._why(told)
                 self._say(f"the robot does not stand up; set it on its belly: {what}")
 
     def _next(self, told: mailbox.Told, given: Given, stood: bool) -> Order | None:
@@ -81,9 +89,20 @@ class Stander:
             return Order.STAND if again else None
         if told.ready and not stood:  # it stands on nothing: somebody has to turn it over
             return None
-        itself = self._live.acknowledge == "emulator"
         wish = self._wishes.newest()
-        return conduct.next_order(self._limits, told, wish, given, rest=False, by_itself=itself)
+        return conduct.next_order(
+            self._limits, told, wish, given, rest=False, by_itself=self._itself
+        )
+
+    def _why(self, told: mailbox.Told) -> str:
+        return why(told, self._folder, self._present)
+
+    def _tell(self, told: mailbox.Told) -> None:
+        """Why it does not stand, and what to do about it where a person has to."""
+        if not self._itself or conduct.stopped_by_hand(told):
+            self._say(self._why(told))
+        elif told.fault not in NEWS:
+            self._say(f"its gate is in {told.mode} {told.fault}")
 
 
 @contextmanager
@@ -91,44 +110,62 @@ def gated(folder: Path, live: Live, say: Say) -> Iterator[Wired]:
     """A robot behind a gate of our own; it lies down when the block ends, whatever way."""
     with ExitStack() as stack:
         ready.held(stack, folder, live, say)
+        live = asking(live)
         settings.write(folder, live)
         gating.create(folder, live)
+        scribe = stack.enter_context(closing(Scribe(folder, say)))
+        pressed = stack.enter_context(closing(mailbox.Orderer(folder, "keys")))
+        terminal = stack.enter_context(keys.of_terminal())
+        terminal.listen(pressed.order, say)  # also while it lies down
+        say(keys.described(terminal.present, folder))
         sleepers = stack.enter_context(closing(Sleepers(live.clock)))
         # No second gate: a person looks at the robot first, and the trial is lost anyhow.
         once = replace(live, restarts=replace(live.restarts, allowed=0))
         keeper = Gatekeeper(folder, once, say, sleepers.of("gate"))
         stack.callback(keeper.ward.close)
         stack.callback(keeper.end, GONE)
-        vigil = stack.enter_context(closing(Vigil(keeper)))
-        pressed = stack.enter_context(closing(mailbox.Orderer(folder, "keys")))
-        stack.enter_context(keys.of_terminal()).listen(pressed.order)
+        vigil = stack.enter_context(closing(Vigil(keeper, scribe.keep)))
         ear = stack.enter_context(closing(mailbox.Listener(folder)))
         mouth = stack.enter_context(closing(mailbox.Wisher(folder)))
         wishes = stack.enter_context(closing(mailbox.Wishes(folder)))
         orders = stack.enter_context(closing(mailbox.Orderer(folder, "supervisor")))
         clock = stack.enter_context(closing(open_clock(live.clock, "actor")))
         engine = Wired(robots.robot(live.robot), live.gate_limits().period, ear, mouth, clock)
-        begun = clock.now()
+        begun: float | None = None  # when the gate spoke first: virtual time flies while it starts
         while not heard(engine):
             vigil.check()
-            if clock.now() - begun > LONG:
+            if begun is None and speaks(engine):
+                begun = clock.now()
+            if begun is not None and clock.now() - begun > LONG:
                 raise UserError(f"the robot at {live.link} says nothing; is it switched on?")
             engine.idle()
-        engine.set_down = Stander(folder, live, orders, wishes, say, vigil.check)
+        engine.set_down = Stander(folder, live, orders, wishes, say, vigil.check, terminal.present)
         yield engine
 
 
-def why(told: mailbox.Told, folder: Path) -> str:
-    """What keeps a robot from standing, as its gate has it."""
+def asking(live: Live) -> Live:
+    """The same, with a gate that stays limp until a person has acknowledged, as a resumed run's."""
+    return replace(live, start="resumed")
+
+
+def why(told: mailbox.Told, folder: Path, present: bool = True) -> str:
+    """What keeps a robot from standing, as its gate has it; and the way out."""
+    here = "press `a` twice here or " if present else ""
+    way = f"{here}say ursa robot stop {folder} --acknowledge"
+    if told.fault in NEWS:
+        what = "the robot is limp. Look at it, lay it on its belly, step back"
+        return f"{what}; to have it stand: {way}"
     return f"its gate is in {told.mode} {told.fault}".rstrip() + (
-        f"; look at the robot, then press `a` here or say ursa robot stop {folder} --acknowledge"
-        if told.fault
-        else ""
+        f"; look at the robot, then {way}" if told.fault else ""
     )
 
 
 def heard(engine: Wired) -> bool:
     """Whether the gate tells of the robot now; what an earlier one told is still in memory."""
+    return speaks(engine) and engine.told is not None and engine.told.state is not None
+
+
+def speaks(engine: Wired) -> bool:
+    """Whether there is a gate that tells anything now."""
     told = engine.told
-    current = told is not None and engine.clock.now() - told.now <= engine.spec.period
-    return current and told is not None and told.state is not None
+    return told is not None and engine.clock.now() - told.now <= engine.spec.period

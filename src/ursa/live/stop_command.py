@@ -3,55 +3,142 @@
 import os
 import signal
 import time
-from contextlib import closing
+from collections.abc import Sequence
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from tyro.conf import Positional
 
+from ursa import claim
 from ursa.errors import UserError
-from ursa.gate import mailbox
+from ursa.gate import drivers, mailbox
+from ursa.gate.mailbox import Listener, Orderer, Told
 from ursa.gate.modes import Order
-from ursa.live import settings, supervisor
+from ursa.live import orphans, settings, supervisor
+from ursa.live.ready import LOCK
+from ursa.shared.place import IDENTITY
 
 WAIT = 3.0  # s for the gate to take an order in
 LOOK = 0.002
+BELOW = ("adapt/*", "agent/adapt/*")  # where commands that use a run's agent drive the robot from
 
 
 def stop(
-    folder: Annotated[Path, Positional],
+    folder: Annotated[Path | None, Positional] = None,
     acknowledge: bool = False,
     end: bool = False,
 ) -> int:
-    """Stop the robot of a run now: motors limp and damped, until somebody acknowledges.
+    """Stop a robot now: motors limp and damped, until somebody acknowledges.
 
-    The run itself stays: the learner goes on with what it has, and the robot stands up again after
+    With a folder: the robot of that run, whoever drives it from there, `ursa robot adapt`, too.
+    Without one: every robot that is driven from this computer. The run itself stays: the learner
+    goes on with what it has, and the robot stands up again after
     `ursa robot stop FOLDER --acknowledge`.
 
     Args:
-        folder: the run, as given to `ursa robot train --out`
+        folder: the run, as given to `ursa robot train --out` or `ursa robot adapt`
         acknowledge: somebody looked: unlatch the fault, the robot may stand up again
         end: end the run in order: lie down, put everything on disk, leave
     """
     if acknowledge and end:
         raise UserError("--acknowledge and --end: choose one")
-    if not (folder / settings.NAME).exists():  # a stop waits for no check of what is in there
-        settings.read(folder)
+    if folder is None:
+        if acknowledge or end:
+            raise UserError("which robot? Name its folder: ursa robot stop FOLDER " + (
+                "--acknowledge" if acknowledge else "--end"))  # fmt: skip
+        return _stop_all()
+    living = driven(folder)
+    if not living and not (folder / settings.NAME).exists():
+        settings.read(folder)  # says what is wrong; a stop waits for no other check
     if end:
-        return _end(folder)
-    order = Order.ACKNOWLEDGE if acknowledge else Order.STOP
-    with closing(mailbox.Listener(folder)) as ears:
-        before = ears.newest()
-        with closing(_mouth(folder)) as mouth:
-            number, begun = mouth.order(order), time.monotonic()
-            while not mouth.done(number):
-                if time.monotonic() - begun > WAIT:
-                    raise UserError(_unheard(folder, order, before))
-                time.sleep(LOOK)
-        told = ears.newest()
+        return _end(folder, living)
+    return _order(living or [folder], Order.ACKNOWLEDGE if acknowledge else Order.STOP)
+
+
+def driven(folder: Path) -> list[Path]:
+    """The folder and those below it from which a living process drives a robot."""
+    places = [folder, *(path for each in BELOW for path in sorted(folder.glob(each)))]
+    return [each for each in places if _driven(each)]
+
+
+def _driven(folder: Path) -> bool:
+    """Whether a gate lives there, or somebody who will start one."""
+    if not (folder / settings.NAME).exists() or not (folder / IDENTITY).exists():
+        return False
+    return orphans.played(folder, "gate") or claim.held(folder / LOCK)
+
+
+def _stop_all() -> int:
+    """Every robot; those that nobody knows a way to are named last."""
+    found = drivers.running()
+    if not found:
+        raise UserError("no robot is driven from this computer now")
+    wrong = [
+        f"{it.robot} is in use by {it.said}, whose folder is not known: use its own stop button"
+        for it in found
+        if it.folder is None
+    ]
+    try:
+        _order(sorted({it.folder for it in found if it.folder is not None}), Order.STOP)
+    except UserError as error:
+        wrong.insert(0, str(error))
+    if wrong:
+        raise UserError("\n  ".join(wrong))
+    return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spoken:
+    """An order on its way to the gate of a folder."""
+
+    folder: Path
+    ears: Listener
+    mouth: Orderer
+    number: int
+    before: Told | None
+
+    @property
+    def done(self) -> bool:
+        return self.mouth.done(self.number)
+
+
+def _order(folders: Sequence[Path], order: Order) -> int:
+    """Give it to all before waiting for any; UserError for those that did not take it in."""
+    code, wrong, spoken = 0, [], []
+    with ExitStack() as stack:
+        for folder in folders:
+            try:
+                spoken.append(_speak(stack, folder, order))
+            except UserError as error:
+                wrong.append(str(error))
+        begun = time.monotonic()
+        while time.monotonic() - begun <= WAIT and not all(it.done for it in spoken):
+            time.sleep(LOOK)
+        for it in spoken:
+            if it.done:
+                code = max(code, _report(it, order))
+            else:
+                wrong.append(_unheard(it.folder, order, it.before))
+    if wrong:
+        raise UserError("\n  ".join(wrong))
+    return code
+
+
+def _speak(stack: ExitStack, folder: Path, order: Order) -> Spoken:
+    ears = stack.enter_context(closing(mailbox.Listener(folder)))
+    before = ears.newest()
+    mouth = stack.enter_context(closing(_mouth(folder)))
+    return Spoken(folder=folder, ears=ears, mouth=mouth, number=mouth.order(order), before=before)
+
+
+def _report(it: Spoken, order: Order) -> int:
+    """What came of an order that was taken in."""
+    told = it.ears.newest()
     assert told is not None
     if order is Order.STOP:
-        print(f"stopped: the robot is limp ({told.fault}); to go on: ursa robot stop {folder} "
+        print(f"stopped: the robot is limp ({told.fault}); to go on: ursa robot stop {it.folder} "
               "--acknowledge")  # fmt: skip
         return 0
     if told.fault:
@@ -73,20 +160,34 @@ def _mouth(folder: Path) -> mailbox.Orderer:
         time.sleep(LOOK)
 
 
-def _unheard(folder: Path, order: Order, before: mailbox.Told | None) -> str:
-    running = supervisor.pid_of(folder) is not None
+def _unheard(folder: Path, order: Order, before: Told | None) -> str:
     mode = "nothing yet" if before is None else before.mode.value
-    if not running:
-        return f"{folder}: nobody runs this robot now (its gate said last: {mode})"
+    if not _driven(folder):
+        others = [f"{it.robot} from {it.folder or 'a folder not known'}" for it in _running()]
+        more = f". Driven now: {', '.join(others)}; ursa robot stop without a folder stops all"
+        return f"{folder}: nobody runs this robot now (its gate said last: {mode})" + (
+            more if others else ""
+        )
     return (
         f"{folder}: the gate did not take `{order}` in within {WAIT:g} s (it said last: {mode}); "
         "it obeys as soon as it is back. Use the robot's own stop button now"
     )
 
 
-def _end(folder: Path) -> int:
+def _running() -> tuple[drivers.Driver, ...]:
+    with suppress(OSError):
+        return drivers.running()
+    return ()
+
+
+def _end(folder: Path, living: Sequence[Path]) -> int:
     pid = supervisor.pid_of(folder)
     if pid is None:
+        if living:
+            raise UserError(
+                f"{living[0]}: driven by `ursa robot adapt`: press Ctrl-C in its terminal, which "
+                f"lays the robot down; to stop it now: ursa robot stop {folder}"
+            )
         raise UserError(f"{folder}: nobody runs this robot now")
     os.kill(pid, signal.SIGTERM)
     while supervisor.pid_of(folder) == pid:

@@ -18,11 +18,13 @@ from ursa.gate import link as linking
 from ursa.gate.modes import SERVO_MODES, Mode, Order
 from ursa.live import child, conduct, gating, orphans, settings
 from ursa.live import contact as contacts
+from ursa.live import notice as notices
 from ursa.live.conduct import Given
 from ursa.live.contact import Contact
 from ursa.live.diary import Diary
 from ursa.live.gatekeeper import Gatekeeper
 from ursa.live.keys import Keys
+from ursa.live.notice import Notice
 from ursa.live.ready import LOCK
 from ursa.live.settings import ROLES, Live
 from ursa.live.ward import PAUSE, Ward
@@ -64,9 +66,10 @@ class Supervisor:
                 if role != "gate"
             }
             self.diary = Diary(folder)
-            self._keys.listen(self._pressed.order)
+            self._keys.listen(self._pressed.order, self._say)
             stack.pop_all()
-        self._given = Given()
+        self._given, self._unheeded = Given(), ""
+        self.notice = Notice(due=live.acknowledge == "operator")  # nobody is near an emulator
         self._dumped: tuple[str, float] = ("", -1.0)
         self._contact, self._noticed = Contact(real=time.monotonic()), False
         self.last_rows = self.last_updates = 0  # at the end
@@ -157,6 +160,7 @@ class Supervisor:
             what = "FAULT" if told.mode is Mode.FAULT else "LIMP"
             self._say(f"{what}: {told.fault}" + self._way_out(told))
             self._keep(told.fault)
+        self._tell_refusals()
         order = conduct.next_order(
             self._limits,
             told,
@@ -165,15 +169,27 @@ class Supervisor:
             rest=rest,
             by_itself=self.live.acknowledge == "emulator",
         )
+        announced = self.notice.since
+        self.notice, order = notices.held(self.notice, order, told)
+        if self.notice.left and self.notice.since != announced:
+            self._say(notices.words(self.notice))
         if order is not None:
             self._given = Given(order=order, time=told.now)
             self.order(order)
 
+    def _tell_refusals(self) -> None:
+        """A person who acknowledged hears why nothing came of it; the program's own, once each."""
+        for said in self.diary.unheeded:
+            if self.live.acknowledge == "operator" or said != self._unheeded:
+                self._unheeded = said
+                self._say(f"not acknowledged: {said.partition(': ')[2]}")
+
     def _way_out(self, told: mailbox.Told) -> str:
         if self.live.acknowledge == "emulator" and not conduct.stopped_by_hand(told):
             return ""
+        here = "presses `a` twice here, or says " if self._keys.present else "says "
         return (
-            f"\n  the robot is limp until somebody looks at it and presses `a` here, or says "
+            f"\n  the robot is limp until somebody looks at it and {here}"
             f"ursa robot stop {self.folder} --acknowledge"
         )
 

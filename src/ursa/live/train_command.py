@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from textwrap import indent
 from typing import Annotated, Literal
 
 from tyro.conf import arg
@@ -12,6 +13,7 @@ from tyro.conf import arg
 from ursa.channel import secret
 from ursa.config import Config, alone
 from ursa.errors import UserError
+from ursa.gate.limits import described
 from ursa.live import guided, keys, ready
 from ursa.live import settings as living
 from ursa.live.child import Ending
@@ -33,11 +35,12 @@ Let a robot of metal (or its emulator) discover what it can do, while it learns.
   ursa robot train --resume outputs/a1               go on after a stop, a crash or a power cut
 
 SAFETY. Read docs/robot.md first, hang the robot up or lay it on its belly, keep its remote in your
-hand. When all processes are there it stands up slowly and begins, at first with random targets
-inside the limits; with --resume it waits until you press a (acknowledge). Stop it with s, space or
-Enter in this terminal, with the remote, or from elsewhere with `ursa robot stop FOLDER`: the motors
-go limp within 50 ms and stay so until you press a. Ctrl-C ends the run in order: it lies down,
-everything is put on disk, and you are told how to go on.
+hand. When all processes are there (from some seconds to a minute) it says "stands up in 5 s: keep
+away", then stands up slowly and begins, at first with random targets inside the limits; with
+--resume it waits until you acknowledge: a twice within 3 s. Stop it with s, space or Enter in this
+terminal, with the remote, or from elsewhere with `ursa robot stop FOLDER` (a command needs a second
+to start): the motors go limp within 50 ms of that and stay so until you acknowledge. Ctrl-C ends
+the run in order: it lies down, everything is put on disk, and you are told how to go on.
 
 Five processes work on it: the gate (500 Hz; every limit, the only one that talks to the robot),
 the actor (20 Hz), the recorder (every row on disk before it counts), the learner, and this one,
@@ -45,6 +48,11 @@ which starts the others again whenever one dies. Their logs are in FOLDER/logs, 
 to do in FOLDER/interventions.jsonl, the last minute before a fault in FOLDER/blackbox.
 
 Every setting of `ursa train` can be given here too; one robot and one seed are what a robot has.
+
+LIMITS of the gate, for --limits NAME VALUE ...: they can be narrowed and never widened. Each with
+its default and what may be given:
+
+@LIMITS@
 """
 
 
@@ -89,6 +97,7 @@ def train(arguments: Sequence[str]) -> int:
         ending = stack.enter_context(closing(Ending()))
         pressed = stack.enter_context(keys.of_terminal())
         dashboard.say(f"{config.method} on {live.robot} at {live.link}, writes to {out}")
+        dashboard.say(keys.described(pressed.present, out))
         supervisor = Supervisor(out, live, claim, dashboard.say, pressed)
         code = supervisor.run(lambda: ending.asked, dashboard.show)
         rows, updates = supervisor.last_rows, supervisor.last_updates
@@ -106,7 +115,12 @@ def parse(arguments: Sequence[str]) -> RobotFlags:
     else:
         live = living.read(resume)
         kept |= {name: getattr(live, name) for name in _SHARED} | {"limits": dict(live.limits)}
-    return command.understood(RobotFlags, arguments, base, kept, "ursa robot train", DESCRIPTION)
+    return command.understood(RobotFlags, arguments, base, kept, "ursa robot train", help_text())
+
+
+def help_text() -> str:
+    """The description, with the limits as they are."""
+    return DESCRIPTION.replace("@LIMITS@", indent(described(), "  "))
 
 
 def settled(flags: RobotFlags) -> tuple[Config, Path, Live]:

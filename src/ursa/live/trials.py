@@ -1,13 +1,22 @@
-"""Trials: how far a robot is with a series of trials, and when it will be done."""
+"""Trials: how far a robot is with a series of trials, when it will be done, and what they came to.
 
+Each rollout is written down when it is over: what a robot has done is not lost with the program.
+"""
+
+import json
 import math
 import sys
+import time
+from collections.abc import Callable
 from io import TextIOBase
-from typing import TextIO
+from pathlib import Path
+from typing import Any, TextIO
 
 from ursa.gate.wired import Wired
 from ursa.journal import duration
 
+NAME = "trials.jsonl"
+CLEAR = "\r\x1b[2K"  # a line that was drawn over and over
 EVERY = 0.5  # s of the robot's time between two lines on a terminal
 
 
@@ -29,14 +38,14 @@ class Trials:
         now = self._engine.clock.now()
         if self._redraws and now - self._shown >= EVERY:
             self._shown = now
-            self._stream.write(f"\r\x1b[2K{self.line()}")
+            self._stream.write(f"{CLEAR}{self.line()}")
             self._stream.flush()
 
     def over(self, number: int) -> None:
-        """So many trials are over; one that was stopped early took fewer steps."""
-        self.done = max(self.done, number * self.steps)
+        """So many trials are over; stopped early one took fewer steps, made again it took more."""
+        self.done = number * self.steps
         if self._redraws:
-            self._stream.write("\r\x1b[2K")
+            self._stream.write(CLEAR)
             self._stream.flush()
 
     @property
@@ -56,3 +65,38 @@ class Trials:
             f"{share:.0%} rollout {number} of {self.count}, step {step} of {self.steps}, {mode}, "
             f"ETA {duration(self.left)}"
         )
+
+
+class Kept:
+    """A file with a line of JSON for each rollout that is over; appended to, start after start."""
+
+    def __init__(self, folder: Path, say: Callable[[str], None], **about: Any) -> None:
+        """Begins with a line about this start."""
+        self.path, self._say = folder / NAME, say
+        self.write(kind="start", time=time.strftime("%Y-%m-%dT%H:%M:%S%z"), **about)
+
+    def write(self, **what: Any) -> None:
+        """A line; a disk that takes none costs the line, never the trial."""
+        plain = {name: _plain(value) for name, value in what.items()}
+        try:
+            with open(self.path, "a") as file:
+                file.write(f"{json.dumps(plain)}\n")
+        except OSError as error:
+            self._say(f"{self.path}: {error}; what this rollout came to is not written down")
+
+
+def teller(stream: TextIOBase | TextIO | None = None) -> Callable[[str], None]:
+    """Says things on lines of their own, also where a line is drawn over and over."""
+    out = stream or sys.stderr
+    begin = CLEAR if out.isatty() else ""
+
+    def say(text: str) -> None:
+        out.write(f"{begin}ursa: {text}\n")
+        out.flush()
+
+    return say
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no word for what is not a number but null."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -4,6 +4,7 @@ For a command that has no supervisor beside it: between two steps it may compile
 seconds, and a gate that hangs just then is found as soon as in a run.
 """
 
+from collections.abc import Callable
 from threading import Event, Thread
 
 from ursa.errors import UserError
@@ -14,9 +15,9 @@ from ursa.live.ward import PAUSE
 class Vigil:
     """Looks until the gate is lost, or until it is closed."""
 
-    def __init__(self, keeper: Gatekeeper) -> None:
-        """From now on nobody else looks."""
-        self._keeper, self._over = keeper, Event()
+    def __init__(self, keeper: Gatekeeper, lost: Callable[[str], None] = lambda why: None) -> None:
+        """From now on nobody else looks; `lost` hears when the gate is, after the robot is limp."""
+        self._keeper, self._over, self._lost = keeper, Event(), lost
         self._thread = Thread(target=self._watch, name="vigil", daemon=True)
         self._thread.start()
 
@@ -34,5 +35,7 @@ class Vigil:
         self._thread.join()
 
     def _watch(self) -> None:
-        while self._keeper.look() and not self._over.wait(PAUSE):
-            pass
+        while self._keeper.look():
+            if self._over.wait(PAUSE):
+                return
+        self._lost("the gate ended")

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from ursa.adapt import ite, process
-from ursa.adapt.ite import Attempt, Search
+from ursa.adapt.ite import Attempt, Search, Trial
 from ursa.env.arena import Arena
 from ursa.errors import UserError, unknown
 from ursa.evaluate.crowd import Crowd, Damages, hurt
@@ -17,22 +17,28 @@ from ursa.evaluate.damage import FRESH
 from ursa.evaluate.definitions import AGAIN, TRIALS
 from ursa.evaluate.pilot import Pilot
 from ursa.evaluate.study import Study, place, refuse_other_body
-from ursa.repair.play import NEVER, play, player
+from ursa.repair.play import NEVER, REPEATS, persistent, play, player
 from ursa.repair.prior import PRIORS, candidates
 from ursa.robot import damage as wounds
 from ursa.robot import registry
 from ursa.run.agent import Agent
 
 Array = np.ndarray
+Fresh = Callable[[str, int, Trial], None]  # "before" or "after", from 1, what it came to
 
 
 @dataclass(frozen=True)
 class Again:
     """Fresh rollouts of one skill on the damaged robot."""
 
-    ret: Float[Array, " m"]
+    ret: Float[Array, " m"]  # not a number: interrupted or diverged, and no measurement
     unsafe: Float[Array, " m"]  # share of steps
     aborted: int = 0  # stopped early, for safety
+
+    @property
+    def measured(self) -> Bool[Array, " m"]:
+        """Which of them came to their end."""
+        return np.isfinite(self.ret)
 
 
 @dataclass(frozen=True)
@@ -75,13 +81,16 @@ def adapt(
     prior: str = "value",
     unsafe_limit: float = NEVER,
     told: Callable[[Attempt], None] | None = None,
+    fresh: Fresh | None = None,
 ) -> Adaptation:
     """Find a skill for a robot with this damage; `told` hears of each trial at once.
 
     `body` is another physics than it was trained with; `robot` is one robot of the caller's, real
-    perhaps, that makes all rollouts itself and is left open and damaged. `prior` "value" asks the
-    value function, "measured" tries every skill undamaged, in simulation, first. A trial with a
-    larger share of unsafe steps than `unsafe_limit` is stopped. Equal calls give equal results.
+    perhaps, that makes all rollouts itself and is left open and damaged; one that is interrupted
+    there is made again, up to three times, and `fresh` hears of those after the search. `prior`
+    "value" asks the value function, "measured" tries every skill undamaged, in simulation, first. A
+    trial with a larger share of unsafe steps than `unsafe_limit` is stopped. Equal calls give equal
+    results.
     """
     damages = check(agent, damage, trials, body, robot, prior, unsafe_limit)
     skills = candidates(agent)
@@ -90,7 +99,8 @@ def adapt(
     mine = place(agent, study, 1) if robot is None else robot
     try:
         hurt(mine, [damages])
-        trial = player(mine, agent.policy, skills, unsafe_limit)
+        repeats = 0 if robot is None else REPEATS
+        trial = player(mine, agent.policy, skills, unsafe_limit, repeats)
         search = ite.search(chart, trial, trials, told=told)
         leader = search.best
         if leader is None:
@@ -100,7 +110,10 @@ def adapt(
             crowd = Crowd(lambda count: place(agent, study, count), agent.policy)
             before, after = (together(crowd, skills[row], damages) for row in rows)
         else:
-            before, after = (in_turn(robot, agent, skills[row], unsafe_limit) for row in rows)
+            before, after = (
+                in_turn(robot, agent, skills[row], unsafe_limit, name, fresh)
+                for name, row in zip(("before", "after"), rows, strict=True)
+            )
     finally:
         if robot is None:
             mine.close()
@@ -116,15 +129,30 @@ def together(crowd: Crowd, skill: Float[Array, " D"], damages: Damages) -> Again
     return Again(found.ret, found.unsafe)
 
 
-def in_turn(robot: Arena, agent: Agent, skill: Float[Array, " D"], unsafe_limit: float) -> Again:
+def in_turn(
+    robot: Arena,
+    agent: Agent,
+    skill: Float[Array, " D"],
+    unsafe_limit: float,
+    name: str = "",
+    fresh: Fresh | None = None,
+) -> Again:
     """Fresh rollouts by one robot, of the same chances; nothing is asked that only physics knows.
 
     What was stopped for safety is counted, and its return is the one `play` gives it.
     """
-    found = [
-        play(robot, Pilot(agent.policy, skill[None], np.array([chance])), unsafe_limit)
-        for chance in FRESH + np.arange(AGAIN)
-    ]
+
+    def made(chance: int) -> Trial:
+        def once() -> Trial:
+            return play(robot, Pilot(agent.policy, skill[None], np.array([chance])), unsafe_limit)
+
+        return persistent(once, REPEATS)
+
+    found = []
+    for number in range(AGAIN):
+        found.append(made(FRESH + number))
+        if fresh is not None:
+            fresh(name, number + 1, found[-1])
     ret, unsafe = (np.array(it) for it in zip(*((it.ret, it.unsafe) for it in found), strict=True))
     return Again(ret, unsafe, sum(it.aborted for it in found))
 
@@ -199,6 +227,7 @@ def _attempt(it: Attempt, skills: Float[Array, "n D"]) -> dict[str, Any]:
         "return": _number(it.trial.ret),
         "unsafe": it.trial.unsafe,
         "aborted": it.trial.aborted,
+        "interruptions": it.trial.interruptions,
         "best": it.best,
     }
 

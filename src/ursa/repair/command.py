@@ -1,12 +1,13 @@
 """`ursa adapt`: a run meets damage; a few trials find a skill that still works."""
 
+import math
 import re
 from pathlib import Path
 
 import numpy as np
 
 from ursa import durable
-from ursa.adapt.ite import Attempt
+from ursa.adapt.ite import Attempt, Trial
 from ursa.errors import UserError
 from ursa.evaluate.definitions import TRIALS
 from ursa.evaluate.study import refuse_unfinished
@@ -89,7 +90,7 @@ def adapt(
 
 def line(it: Attempt, trials: int) -> str:
     """What is said of a trial as soon as it is over."""
-    stopped = ", stopped" if it.trial.aborted else ""
+    stopped = f"{', stopped' if it.trial.aborted else ''}{interrupted(it.trial)}"
     said = f"trial {it.number} of {trials}: skill {it.skill:>3}, predicted {it.mean:8.2f} "
     said += f"+- {it.deviation:.2f}, returned {it.trial.ret:8.2f} (unsafe {it.trial.unsafe:.2f}"
     return said + f"{stopped}), best so far: skill {it.best}"
@@ -116,8 +117,22 @@ def title(agent: Agent, found: Adaptation) -> str:
     )
 
 
+def interrupted(trial: Trial) -> str:
+    """What is said of rollouts that did not come to their end; nothing if all did."""
+    if not trial.interruptions:
+        return ""
+    times = f", interrupted {trial.interruptions} times"
+    return times if math.isfinite(trial.ret) else f"{times}: no measurement"
+
+
 def _again(name: str, row: int, it: Again) -> str:
+    """Of those that came to their end; how many that is, is said."""
+    ret, unsafe, made = it.ret[it.measured], it.unsafe[it.measured], len(it.ret)
+    begin = f"  {f'{name}, skill {row}':<36} return "
+    if not len(ret):
+        return f"{begin}unknown: none of {made} rollouts came to its end"
+    count = f"{made}" if len(ret) == made else f"{len(ret)} of {made} that came to their end"
     return (
-        f"  {f'{name}, skill {row}':<36} return {np.median(it.ret):8.2f}, median of {len(it.ret)} "
-        f"({it.ret.min():.2f} .. {it.ret.max():.2f}), unsafe {it.unsafe.mean():.2f}"
+        f"{begin}{np.median(ret):8.2f}, median of {count} "
+        f"({ret.min():.2f} .. {ret.max():.2f}), unsafe {unsafe.mean():.2f}"
     )

@@ -121,4 +121,6 @@ def returns(axes: Any, found: Adaptation) -> None:
 
 def _again(axes: Any, at: float, ret: Float[Array, " m"], color: str, name: str) -> None:
     axes.plot(np.full(len(ret), at), ret, ".", color=color)
-    axes.hlines(np.median(ret), at - 0.3, at + 0.3, color=color, label=name)
+    measured = ret[np.isfinite(ret)]
+    middle = np.median(measured) if len(measured) else np.nan
+    axes.hlines(middle, at - 0.3, at + 0.3, color=color, label=name)

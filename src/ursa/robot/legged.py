@@ -41,6 +41,7 @@ class LeggedBody:
         whole("seed", seed, least=0, most=LARGEST_SEED)
         self.engine, self.spec, self.count = engine, engine.spec, engine.count
         self.exact: bool = getattr(engine, "exact", True)
+        self._real: bool = getattr(engine, "real", False)  # who drives it says what happens to it
         self._motion_config = motion_config or MotionConfig()
         self._disturbance = disturbance or Disturbance()
         self._seed = seed
@@ -138,7 +139,9 @@ class LeggedBody:
     def _rescue(self, ticks: Ticks, command: Array) -> Reading:
         """Set diverged robots down again; their numbers go no further."""
         lost = self._rescued
-        log.warning("physics diverged for robot %s; set down again", np.flatnonzero(lost).tolist())
+        if not self._real:
+            which = np.flatnonzero(lost).tolist()
+            log.warning("physics diverged for robot %s; set down again", which)
         clean = {f.name: getattr(ticks, f.name).copy() for f in fields(ticks)}
         for name, field in clean.items():
             field[lost] = 1.0 if name == "quaternion" else 0  # replaced by rest() just below
