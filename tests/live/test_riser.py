@@ -2,6 +2,7 @@
 
 import math
 
+import jaxtyping
 import numpy as np
 import pytest
 
@@ -18,6 +19,11 @@ from ursa.robot.a1 import A1
 from ursa.robot.go2 import GO2
 
 UPRIGHT, BACK = np.array([1.0, 0, 0, 0]), np.array([0, 1.0, 0, 0])
+
+
+@pytest.fixture(autouse=True)
+def fast(monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
 
 
 def after(riser, *stretches):

@@ -20,6 +20,15 @@ def test_a_signal_asks_and_says_so(number, capsys):
     assert signal.getsignal(number) == before
 
 
+@pytest.fixture
+def heeded():
+    """Ctrl-C as in a terminal; a shell that starts tests in the background has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeded")
 def test_a_second_one_is_not_caught():
     with on_signal() as asked:
         os.kill(os.getpid(), signal.SIGINT)

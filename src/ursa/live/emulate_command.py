@@ -24,7 +24,7 @@ from ursa.emulator.serving import (
 from ursa.errors import UserError, unknown
 from ursa.gate.link import ROBOT_PORT, Address
 from ursa.gate.where import POSE_PORT
-from ursa.live.child import deaf
+from ursa.live.child import SIGNALS, deaf
 from ursa.robot.number import number, whole
 from ursa.shared.clock import path_of
 from ursa.shared.keeper import PATIENCE, Keeper
@@ -142,7 +142,9 @@ def _tell_poses(stack: contextlib.ExitStack, poses: Address) -> None:
 
 def _served(server: Server, keeper: Keeper | None, clock: str, teller: "Teller") -> None:
     host, port = server.local
-    before = signal.signal(signal.SIGTERM, _interrupt)
+    # SIGINT, too: a shell that starts us in the background has it ignored, and whoever sends one
+    # means it.
+    before = {number: signal.signal(number, _interrupt) for number in SIGNALS}
     print(f"an emulated a1 lies at udp://{host}:{port}, clock {clock}; Ctrl-C ends it", flush=True)
     if keeper is not None:
         print("time begins when a gate attends: ursa robot train --clock " + clock, flush=True)
@@ -155,7 +157,8 @@ def _served(server: Server, keeper: Keeper | None, clock: str, teller: "Teller")
         teller.last()
     finally:
         with deaf():  # a handler is not taken away from a signal that waits for it
-            signal.signal(signal.SIGTERM, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
         server.close()
 
 
