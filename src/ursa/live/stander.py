@@ -56,6 +56,7 @@ class Stander:
     def __call__(self, engine: Wired) -> None:
         """Stand up anew, also from running; returns when it stands upright and follows wishes."""
         begun, told_why, stood, given = engine.clock.now(), "", False, Given()
+        announced = False  # it may be ordered again and again: a robot on its back does not obey
         while True:
             self._watch()
             engine.idle()
@@ -67,7 +68,9 @@ class Stander:
                 return
             order = self._next(told, given, stood)
             if order is not None:
-                if order is Order.STAND and not told.ready and told.mode not in FOLLOWING:
+                rises = order is Order.STAND and not told.ready and told.mode not in FOLLOWING
+                if rises and not announced:
+                    announced = True
                     self._say("the robot stands up now; keep clear")
                 self._orders.order(order)
                 given = Given(order=order, time=told.now)
