@@ -387,7 +387,7 @@ def test_a_fallen_robot_gets_up_by_script_and_such_rows_are_marked(tmp_path):
     np.testing.assert_allclose(felt.row.action[6:, 0], np.array(wanted[:5]), atol=1e-6)
     assert felt.policy[6:].tolist() == [0] * 5
     assert felt.row.first.sum() == 1
-    assert not left_out(felt).any()  # learnt from, but see tests/log/test_rows.py
+    assert not left_out(felt).any()  # learnt from, but see tests/live/test_learning.py
 
 
 def test_one_that_is_told_never_to_lies_there(tmp_path):

@@ -326,8 +326,9 @@ def test_ordinary_steps_are_learnt_from_and_offered_to_the_repertoire(folder):
     assert np.flatnonzero(first).tolist() == [0, 50]
 
 
-def test_steps_on_the_way_home_commit_nothing_to_the_repertoire(folder):
-    learning, first, written = taught(folder, marks=Mark.HOMING)
+@pytest.mark.parametrize("mark", [Mark.HOMING, Mark.RISING])
+def test_steps_on_the_way_home_or_up_commit_nothing_to_the_repertoire(folder, mark):
+    learning, first, written = taught(folder, marks=mark)
     assert written == 64  # the world is learnt from them
     assert known(learning) == 44
     assert np.flatnonzero(first).tolist() == [0, 50]

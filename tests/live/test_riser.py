@@ -112,3 +112,10 @@ def test_without_the_script_it_would_wait_for_one():
     """Sabotage."""
     _, up = turned_over(-0.95, wait=0.0, seconds=10.0)
     assert up < 0.3
+
+
+def test_it_takes_for_fallen_whatever_its_gate_does():
+    """Or a robot that leans would go limp after the gate's thirty seconds, and nobody had tried."""
+    leaning = math.acos(limits_of(A1, {}).upright_least) + 1e-3  # where the gate stays soft
+    quaternion = np.array([math.cos(leaning / 2), math.sin(leaning / 2), 0.0, 0.0])
+    assert after(Riser(A1, 8.0), (quaternion, 161))[-1]
