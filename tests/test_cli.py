@@ -1,6 +1,7 @@
 """The command line: it lists, it loads late, it names what is wrong."""
 
 import inspect
+import signal
 import subprocess
 import sys
 import time
@@ -135,6 +136,16 @@ def test_help_is_quick_and_a_process_agrees_with_the_function():
 def test_a_process_ends_with_the_code():
     done = subprocess.run([sys.executable, "-m", "ursa", "nothing"], capture_output=True)
     assert done.returncode == 2
+
+
+@pytest.mark.parametrize("words", [["--help"], ["doctor", "--help"]])
+def test_a_reader_that_has_gone_is_no_trouble(words):
+    command = [sys.executable, "-m", "ursa", *words]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe) as process:
+        process.stdout.close()  # as `| head` does when it has seen enough
+        assert process.stderr.read() == b""
+    assert process.returncode == 128 + signal.SIGPIPE
 
 
 def test_unknown_offers_the_nearest_name():

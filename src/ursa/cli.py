@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -70,7 +72,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the sub-command that `argv` (or the shell) names; return an exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        return dispatch(arguments, COMMANDS)
+        try:
+            return dispatch(arguments, COMMANDS)
+        finally:
+            sys.stdout.flush()  # now, where it can still be said that nobody reads it
+    except BrokenPipeError:  # `ursa ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
     except UserError as error:
         print(f"ursa: {error}", file=sys.stderr)
         return 2

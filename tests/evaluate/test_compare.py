@@ -273,7 +273,7 @@ def test_everything_is_written_and_told(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "URSA + ITE" in said
     assert sorted(it.name for it in out.iterdir()) == [
-        "ccdf.json", "ccdf.pdf", "ccdf.png", "tables.json", "tables.txt",
+        "ccdf.json", "ccdf.pdf", "ccdf.png", "tables.json", "tables.md", "tables.txt",
         "training.json", "training.pdf", "training.png",
     ]  # fmt: skip
     text = (out / "tables.txt").read_text()

@@ -18,8 +18,10 @@ from runs import A1, quickly
 from ursa import cli
 from ursa.errors import UserError
 from ursa.evaluate import judged, results
+from ursa.evaluate.card import card
 from ursa.evaluate.ship import ship
 from ursa.evaluate.skills import chosen, promised
+from ursa.evaluate.statistics import short
 from ursa.run import pretrained
 from ursa.run.agent import Agent
 
@@ -98,23 +100,35 @@ def test_no_critic_and_nothing_for_learning_is_in_the_file(home):
 
 
 def test_the_card_is_filled_from_the_results(run, home):
-    card = (home / NAME / "card.md").read_text()
+    text = (home / NAME / "card.md").read_text()
     own = results.load(run / "results" / "seed_4.json").skills
-    assert "| robot | a1 |" in card
-    assert "r = r_upr + 1[r_upr > 0.7] (5 r_velx" in card
-    assert "c = 0.7 - r_upr; safe where c is at most 0 |" in card
+    assert "| robot | a1 |" in text
+    assert "r = r_upr + 1[r_upr > 0.7] (5 r_velx" in text
+    assert "c = 0.7 - r_upr; safe where c is at most 0 |" in text
     share = [
         judged.achieved(results.load(run / "results" / f"seed_{seed}.json")).mean()
         for seed in (3, 4)
     ]
     place = 2 if share[0] > share[1] else 1
     said = f"this is seed 4 of 3, 4; by the share of achieved skills number {place} of 2"
-    assert said in card
-    assert "measured before they were cut to 16 bits" in card
-    assert f"| power, W, median | {np.median(own.power):.1f} |" in card
-    assert "## Limits" in card
-    assert "Apache-2.0" in card
-    assert card.count("| return after eight trials, ") == 10  # undamaged and nine damages
+    assert said in text
+    assert "measured before they were cut to 16 bits" in text
+    assert f"| power, W, median | {np.median(own.power):.1f} |" in text
+    assert "## Limits" in text
+    assert "Apache-2.0" in text
+    assert text.count("| return after eight trials, ") == 10  # undamaged and nine damages
+
+
+def test_the_card_of_velocity_skills_tells_how_commands_are_followed(run):
+    found = made("ursa", 3, task="velocity", rollouts=16)
+    assert found.tracking is not None
+    near, off = found.tracking.reachable, found.tracking.late - found.tracking.command[:, None]
+    text = card(NAME, Agent.load(run, 3), found, [found], exact=True)
+    assert f"| commands of a grid near a skill, share | {short(near.mean())} |" in text
+    assert f"| error there, median, m/s | {short(np.median(np.abs(off[near][..., 0])))} |" in text
+    nowhere = replace(found.tracking, reachable=np.zeros_like(near))
+    lost = replace(found, tracking=nowhere)
+    assert "error there" not in card(NAME, Agent.load(run, 3), lost, [lost], exact=True)
 
 
 SPOILT = {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import ursa
-from ursa.evaluate import judged
+from ursa.evaluate import judged, shown
 from ursa.evaluate.coverage import coverage
 from ursa.evaluate.results import Results
 from ursa.evaluate.statistics import bootstrap, finite, short
@@ -103,6 +103,14 @@ def _measures(mine: Results) -> dict[str, Callable[[Results], float]]:
         found["missed by, median, in thresholds"] = lambda it: float(
             np.median(judged.miss(it)) / (it.delta or np.nan)
         )
+    if mine.tracking is not None and mine.tracking.reachable.any():
+        found |= {
+            "span of achieved forward speed (5 to 95 %), m/s": shown.span_of(0),
+            "span of achieved yaw rate (5 to 95 %), rad/s": shown.span_of(1),
+            "commands of a grid near a skill, share": _near,
+            "error there, median, m/s": _error(0),
+            "error there, median, rad/s": _error(1),
+        }
     if spec.legs:
         found["coverage of mean joint angles, safe rollouts"] = lambda it: coverage(
             it.skills.joint_angle[judged.safe(it.skills)], spec
@@ -135,6 +143,18 @@ def _choices(section: Any) -> str:
 
 def _returns(it: Results) -> np.ndarray:
     return finite(it.skills.ret, f"returns of seed {it.source.seed}")
+
+
+def _error(column: int) -> Callable[[Results], float]:
+    def error(it: Results) -> float:
+        found = shown.tracking_error(column)(it)
+        return np.nan if found is None else found
+
+    return error
+
+
+def _near(it: Results) -> float:
+    return 0.0 if it.tracking is None else float(it.tracking.reachable.mean())
 
 
 def _fastest(it: Results) -> float:

@@ -54,8 +54,8 @@ def compare(
     """Compare methods: tables and figures from the results of several runs.
 
     Seeds of the same settings are put together; medians and quartiles are over them. Writes
-    tables.txt, tables.json and every figure as PNG, PDF and JSON (its numbers). Needs no GPU and no
-    agent, only what `ursa evaluate` wrote.
+    tables.txt, tables.md, tables.json and every figure as PNG, PDF and JSON (its numbers). Needs no
+    GPU and no agent, only what `ursa evaluate` wrote.
 
       ursa compare outputs/ursa outputs/dominic outputs/daydreamer
       ursa compare results/* --out outputs/paper --figure damages ccdf
@@ -65,12 +65,14 @@ def compare(
         out: Folder for tables and figures.
         figure: Only these figures; unset is all that were measured.
         one_seed: Draw bars even where there is one seed, which has no interval.
-        any_length: Also runs that are unfinished, or that lived for different numbers of steps.
+        any_length: Also runs that are unfinished, or that lived for different numbers of steps;
+            each table says for how many.
     """
     groups = gather(runs, any_length=any_length)
     made = compared(groups, out, figure, one_seed=one_seed)
     print(told(made))
-    for path in (out / "tables.txt", out / "tables.json", *(it.png for it in made.gallery.drawn)):
+    written = [out / f"tables.{kind}" for kind in ("txt", "md", "json")]
+    for path in (*written, *(it.png for it in made.gallery.drawn)):
         print(f"-> {path}")
     return INCOMPLETE if made.complaints else 0
 
@@ -85,8 +87,8 @@ def compared(
     found = tables(groups)
     with durable.room_for("tables and figures", out, 0):
         gallery = figures(groups, out, names, one_seed=one_seed)
-        text = "\n\n".join(table.text() for table in found)
-        (out / "tables.txt").write_text(text + "\n")
+        for kind, shown in (("txt", Table.text), ("md", Table.markdown)):
+            (out / f"tables.{kind}").write_text("\n\n".join(map(shown, found)) + "\n")
         plain = {table.name: table.plain() for table in found}
         (out / "tables.json").write_text(json.dumps(plain, indent=1, allow_nan=False) + "\n")
     return Comparison(tuple(groups), tuple(found), gallery)

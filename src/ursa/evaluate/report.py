@@ -14,6 +14,7 @@ from ursa.errors import UserError
 from ursa.evaluate import definitions, page
 from ursa.evaluate.compare import INCOMPLETE, Comparison, compared
 from ursa.evaluate.group import Group, apart
+from ursa.evaluate.tables import lived
 
 OUT = Path("outputs/report.html")
 TASKS = {
@@ -139,7 +140,7 @@ def _sources(groups: Sequence[Group]) -> str:
             it.source.robot,
             it.source.task,
             ", ".join(str(each.source.seed) for each in group.seeds),
-            f"{min(each.source.steps for each in group.seeds):,}",
+            lived(group),
             f"{it.source.engine}, {1e3 * it.source.tick:g} ms",
             len(it.skills.ret),
         )

@@ -33,14 +33,26 @@ class Table:
 
     def text(self) -> str:
         """For a terminal."""
-        shown = [["", *self.columns]]
-        shown += [[name, *map(said, cells)] for name, cells in self.rows.items()]
+        shown = self._shown()
         wide = [max(map(len, column)) for column in zip(*shown, strict=True)]
         lines = [
             "  ".join([line[0].ljust(wide[0]), *map(str.rjust, line[1:], wide[1:])])
             for line in shown
         ]
         return "\n".join([self.title, *lines, *(f"! {it}" for it in self.complaints)])
+
+    def markdown(self) -> str:
+        """For a page in Markdown."""
+        head, *rest = self._shown()
+        rule = ["---", *("---:" for _ in self.columns)]
+        lines = [f"| {' | '.join(map(_unbroken, line))} |" for line in (head, rule, *rest)]
+        parts = [f"**{self.title}**", "\n".join(lines)]
+        if self.complaints:
+            parts.append("\n".join(f"* {it}" for it in self.complaints))
+        return "\n\n".join(parts)
+
+    def _shown(self) -> list[list[str]]:
+        return [["", *self.columns], *([name, *map(said, it)] for name, it in self.rows.items())]
 
 
 def said(cell: Cell) -> str:
@@ -60,3 +72,8 @@ def guarded(cell: Callable[[], Cell], complaints: list[str]) -> Cell:
 
 def _plain(cell: Cell) -> Any:
     return cell.plain() if isinstance(cell, Summary) else cell
+
+
+def _unbroken(word: str) -> str:
+    """A word that does not end its cell of a Markdown table."""
+    return word.replace("|", "\\|")

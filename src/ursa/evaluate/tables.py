@@ -18,6 +18,7 @@ from ursa.robot.registry import robot
 Array = np.ndarray
 Measure = Callable[[Results], float | None]
 HEADLINE = "coverage, equal rollouts, safe"
+TRAINED = "control steps trained"
 
 
 def tables(groups: Sequence[Group]) -> list[Table]:
@@ -28,12 +29,12 @@ def tables(groups: Sequence[Group]) -> list[Table]:
         found += [damages(hurt), trials(hurt), robustness(hurt)]
     if followed := measured(groups, "tracking"):
         found.append(tracking(followed))
-    return found
+    return [found[0], *(_of_lengths(it, groups) for it in found[1:])]
 
 
 def overview(groups: Sequence[Group]) -> Table:
     """Skills without damage: median and quartiles over seeds of each seed's number."""
-    rows: dict[str, tuple[Cell, ...]] = {}
+    rows: dict[str, tuple[Cell, ...]] = {TRAINED: tuple(map(lived, groups))}
     complaints: list[str] = []
     for name, (needs_phi, measure) in _measures(groups).items():
         cells: list[Cell] = []
@@ -52,6 +53,20 @@ def overview(groups: Sequence[Group]) -> Table:
         rows,
         tuple(complaints),
     )
+
+
+def lived(group: Group) -> str:
+    """For how many control steps the seeds of a method were trained."""
+    steps = [it.source.steps for it in group.seeds]
+    return " to ".join(f"{it:,}" for it in sorted({min(steps), max(steps)}))
+
+
+def _of_lengths(table: Table, groups: Sequence[Group]) -> Table:
+    """The table, which says for how long each method was trained where that is not the same."""
+    if len({it.source.steps for group in groups for it in group.seeds}) == 1:
+        return table
+    told = "; ".join(f"{it.label} {lived(it)}" for it in groups)
+    return replace(table, title=f"{table.title}; {TRAINED}: {told}")
 
 
 def damages(found: Sequence[Coping]) -> Table:
