@@ -2,7 +2,8 @@
 
 The whole update on made-up data of the A1's sizes: replay sampling, world model, dream, critics,
 multipliers, actor, optimizers, slow copies; several seeds in one vmapped program. With `--loop`
-also the same within a training on the A1: acting, physics, insertions, refresh and VAE included.
+also the same within a training on the A1: acting, physics, insertions, refresh and VAE included;
+`--robots 1` has one robot a seed there, which acts 32 times between two updates.
 """
 
 import argparse
@@ -72,22 +73,27 @@ def measure(config: Config, seeds: int) -> float:
 
 
 def whole(config: Config, seeds: int, bare: float) -> None:
-    """Time of a training per update, over as many columns as lie between two refreshes."""
+    """Time of a training per update, over at least as many columns as lie between two refreshes."""
     least = config.train.length * config.train.robots
     config = replace(config, seeds=seeds, train=replace(config.train, prefill=least))
     trainer = Trainer(config)
-    while trainer.column < trainer.plan.prefill + WARM:
+    stride = trainer.plan.stride
+    columns = -(-config.skill.refresh_period // stride) * stride
+    while trainer.column < trainer.plan.prefill + max(WARM, 2 * stride):
         trainer.turn()
     jax.block_until_ready(trainer.learner)
     begun, started = trainer.updates, time.perf_counter()
-    for _ in range(config.skill.refresh_period):
+    for _ in range(columns):
         trainer.turn()
     jax.block_until_ready(trainer.learner)
     spent, updates = time.perf_counter() - started, trainer.updates - begun
-    case = f"{seeds} seeds, one update per {config.train.steps_per_update} steps"
+    case = (
+        f"{seeds} seeds of {config.train.robots} robots, "
+        f"one update per {config.train.steps_per_update} steps"
+    )
     taken = 1e3 * spent / updates
     report.emit(f"loop {case}", taken, "ms", reference="bare update", ratio=taken / bare)
-    steps = config.skill.refresh_period * config.train.robots
+    steps = columns * config.train.robots
     report.emit(f"control steps of a seed, {case}", steps / spent, "per s")
 
 
@@ -148,10 +154,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--unroll", type=int, default=0, help="of the scans; 0: the device's own")
     parser.add_argument("--loop", action="store_true", help="also a training on the A1")
+    parser.add_argument("--robots", type=int, help="of each seed in it; the preset's own number")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the same lines to FILE")
     options = parser.parse_args()
     config = preset(options.preset)
-    config = replace(config, train=replace(config.train, unroll=options.unroll))
+    robots = options.robots or config.train.robots
+    config = replace(config, train=replace(config.train, unroll=options.unroll, robots=robots))
     with report.kept_in(options.json):
         for seeds in options.seeds:
             bare = measure(config, seeds)

@@ -75,11 +75,9 @@ def update(
 
         stride = max(1, round(LOOK / tick))
         look = slice((path.shape[-1] - 1) % stride, None, stride)  # the last tick is one of them
-        contact = _first(ticks.contact)
-        gap, height = _feet(spec, turn[..., look], path[..., look], ticks, look, contact[..., -1])
-        correction, gain = _corrected(
-            gap, contact[..., look], turn[..., look], doubt * (tick * stride)
-        )
+        contact, looked = _first(ticks.contact), turn[..., look].astype(np.float32)
+        gap, height = _feet(spec, looked, path[..., look], ticks, look, contact[..., -1])
+        correction, gain = _corrected(gap, contact[..., look], looked, doubt * (tick * stride))
         velocity = (path[..., -1] + correction) * _kept(tick, force, contact)
         speed = np.sqrt((velocity * velocity).sum(axis=0))
         velocity = (velocity * (FASTEST / np.maximum(speed, FASTEST))).T
@@ -100,7 +98,6 @@ def _feet(
 
     In single precision: this is most of the work, and a micrometre per second is plenty.
     """
-    turn = turn.astype(np.float32)
     legs = Legs(spec, ticks.joint_angle[:, look].astype(np.float32))
     speed = ticks.joint_speed[:, look].astype(np.float32)
     (x, y, z), (vx, vy, vz) = legs.sole(speed, -turn[2])
@@ -122,17 +119,18 @@ def _corrected(gap: Array, contact: Array, turn: Array, weighing: Array) -> tupl
     grows by a second per second, a foot that stands for t seconds measures with TRUST^2 / t.
     `weighing` is doubt times the seconds that one looked-at tick stands for.
     """
-    turn = turn.astype(np.float32)
-    near, correction, gain = gap, gap[:, 0, :, 0], weighing
-    for _ in range(2):  # weigh the feet by the integrated velocity, then by the corrected one
+
+    def weighed(near: Array) -> tuple[Array, Array]:
         weight = contact / (1.0 + (near * near).sum(axis=0) / np.float32(SLIP**2))
         total = weight.sum(axis=2).sum(axis=0)  # in this order: the bits do not depend on n
         evidence = weighing * total
         gain = evidence / (evidence + TRUST**2)
         said = (turn * (weight * gap).sum(axis=1)).sum(axis=3).sum(axis=1)  # world, over all ticks
-        correction = said * (gain / np.maximum(total, 1e-9)).astype(np.float32)
-        near = gap - (turn * correction[:, None, :, None]).sum(axis=0)[:, None]
-    return correction, gain
+        return said * (gain / np.maximum(total, 1e-9)).astype(np.float32), gain
+
+    # Weigh the feet by the integrated velocity, then by the corrected one.
+    correction, _ = weighed(gap)
+    return weighed(gap - (turn * correction[:, None, :, None]).sum(axis=0)[:, None])
 
 
 def _kept(tick: float, force: Array, contact: Array) -> Float[Array, " n"]:

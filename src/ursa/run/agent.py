@@ -80,6 +80,11 @@ class Agent:
         return self._parts.steps
 
     @property
+    def observation_size(self) -> int:
+        """How many numbers of a robot it looks at."""
+        return self._parts.plan.sizes.observation
+
+    @property
     def policy(self) -> Policy:
         """The networks that act, as one value."""
         return self._parts.policy

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 import numpy as np
-from jaxtyping import Bool, Float, Float32
+from jaxtyping import Bool, Float
 
 from ursa.env.arena import Arena, Outcome
 from ursa.types import Row
@@ -51,7 +51,7 @@ class Collector:
         def shaped(value: Array) -> Array:
             return value.reshape(*self.shape, *value.shape[1:])
 
-        def narrow(value: Array) -> Float32[Array, "..."]:
+        def narrow(value: Array) -> Array:
             return shaped(np.asarray(value, np.float32))
 
         return Row(

@@ -3,7 +3,8 @@
 import numpy as np
 
 from ursa.env.arena import Outcome
-from ursa.robot.clearance import airborne
+from ursa.robot.clearance import OFF_GROUND, reach
+from ursa.robot.reading import Reading
 
 Array = np.ndarray
 
@@ -13,7 +14,9 @@ class Diary:
 
     def __init__(self, seeds: int) -> None:
         self._seeds = seeds
-        self._sums: dict[str, Array] = {}
+        self._names: tuple[str, ...] = ()
+        self._sums = np.zeros(())  # (names, seeds) once there are any
+        self._readings: list[Reading] = []  # where the robots were: what touched is asked at once
         self._count = 0
 
     def add(self, outcome: Outcome) -> None:
@@ -31,14 +34,25 @@ class Diary:
             turn = reading.rotation
             values["robot/speed"] = (reading.truth.velocity[:, :2] * turn[:, :2, 0]).sum(axis=1)
             if reading.spec.legs:
-                values["robot/airborne"] = airborne(reading)
-        for name, value in values.items():
-            mean = value.reshape(self._seeds, -1).mean(axis=1)
-            self._sums[name] = self._sums.get(name, 0.0) + mean
+                self._readings.append(reading)
+        self._names = tuple(values)
+        means = np.stack(list(values.values())).reshape(len(values), self._seeds, -1).mean(axis=2)
+        self._sums = self._sums + means
         self._count += 1
 
     def close(self) -> dict[str, list[float]]:
         """Means since the last close, per seed."""
-        means = {name: (total / self._count).tolist() for name, total in self._sums.items()}
-        self._sums, self._count = {}, 0
+        found = (self._sums / self._count).tolist() if self._count else []
+        means = dict(zip(self._names, found, strict=True))
+        if self._readings:
+            means["robot/airborne"] = self._airborne().tolist()
+        self._names, self._sums, self._readings, self._count = (), np.zeros(()), [], 0
         return means
+
+    def _airborne(self) -> Array:
+        """Share of the steps in which no part of a robot touched the floor."""
+        angle = np.concatenate([it.joint_angle for it in self._readings])
+        quaternion = np.concatenate([it.quaternion for it in self._readings])
+        height = np.concatenate([it.truth.position[:, 2] for it in self._readings if it.truth])
+        up = height - reach(self._readings[0].spec, angle, quaternion) > OFF_GROUND
+        return up.reshape(len(self._readings), self._seeds, -1).mean(axis=(0, 2))

@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from ursa import replay
 from ursa.agent import act as acting
 from ursa.agent.learn import learn
-from ursa.agent.state import AgentState, begin, policy
+from ursa.agent.state import AgentState, Policy, begin, policy
 from ursa.replay import Ring
 from ursa.run.plan import Plan
 from ursa.types import Row
@@ -29,7 +29,19 @@ class Learner(eqx.Module):
     agent: AgentState
     law: Any  # state of the skill corridor
     ring: Ring
-    key: Key[Array, ""]
+    key: Key[Array, "*seeds"]
+
+
+class Mind(eqx.Module):
+    """The part of a learner that acts."""
+
+    policy: Policy
+    law: Any
+    key: Key[Array, "*seeds"]
+
+
+def mind(learner: Learner) -> Mind:
+    return Mind(policy(learner.agent), learner.law, learner.key)
 
 
 def newborn(plan: Plan, seed: int) -> Learner:
@@ -44,11 +56,21 @@ def stream(key: Key[Array, ""], name: int, count: Int[Array, ""]) -> Key[Array, 
     return jax.random.fold_in(jax.random.fold_in(key, name), count)
 
 
-def ingest(plan: Plan, learner: Learner, row: Row, column: Int[Array, ""]) -> Learner:
-    """One control step of n robots into replay and repertoire; a refresh when it is due."""
-    law = plan.law.take(learner.law, row)
+def ingest(plan: Plan, law: Any, ring: Ring, row: Row, column: Int[Array, ""]) -> tuple[Any, Ring]:
+    """One control step of n robots into repertoire and replay; a refresh when it is due."""
+    law = plan.law.take(law, row)
     law = jax.lax.cond(column % plan.refresh == 0, plan.law.refresh, lambda law: law, law)
-    return eqx.tree_at(lambda it: (it.law, it.ring), learner, (law, replay.add(learner.ring, row)))
+    return law, replay.add(ring, row)
+
+
+def absorb(plan: Plan, law: Any, ring: Ring, rows: Row, first: Int[Array, ""]) -> tuple[Any, Ring]:
+    """Rows that waited, stacked along time, one after the other; `first` is the oldest's column."""
+
+    def one(state: tuple[Any, Ring], at: tuple[Int[Array, ""], Row]) -> tuple[Any, None]:
+        return ingest(plan, *state, at[1], first + at[0]), None
+
+    ages = jnp.arange(rows.reward.shape[0], dtype=jnp.int32)
+    return jax.lax.scan(one, (law, ring), (ages, rows))[0]
 
 
 def update(
@@ -74,7 +96,8 @@ def advance(
     updates: Int[Array, ""],
 ) -> tuple[Learner, Float[Array, " M"]]:
     """The row, then `count` updates; their mean metrics in the order of `metric_names`."""
-    learner = ingest(plan, learner, row, column)
+    state = ingest(plan, learner.law, learner.ring, row, column)
+    learner = eqx.tree_at(lambda it: (it.law, it.ring), learner, state)
     if count == 0:
         return learner, jnp.zeros(0)
 
@@ -95,7 +118,7 @@ def metric_names(plan: Plan, learner: Learner) -> list[str]:
 
 def choose(
     plan: Plan,
-    learner: Learner,
+    mind: Mind,
     carry: acting.Carry,
     z: Float[Array, "n D"],
     observation: Float[Array, "n O"],
@@ -104,10 +127,8 @@ def choose(
     column: Int[Array, ""],
 ) -> tuple[acting.Carry, Float[Array, "n D"], Float[Array, "n A"]]:
     """Algorithm 1 without the robot: new skills where it is time, then an action."""
-    fresh = plan.law.draw(learner.law, stream(learner.key, DRAW, column), z.shape[0])
+    fresh = plan.law.draw(mind.law, stream(mind.key, DRAW, column), z.shape[0])
     z = jnp.where(renew[:, None], fresh, z)
-    key = stream(learner.key, ACT, column)
-    carry, action = acting.act(
-        policy(learner.agent), carry, observation, first, z, jnp.ones(()), key
-    )
+    key = stream(mind.key, ACT, column)
+    carry, action = acting.act(mind.policy, carry, observation, first, z, jnp.ones(()), key)
     return carry, z, action

@@ -52,14 +52,16 @@ class Plan:
         """Columns between two refreshes of the skill corridor."""
         return max(1, self.config.skill.refresh_period // self.config.train.robots)
 
+    @property
+    def stride(self) -> int:
+        """Columns from one update to the next; the rows between wait for the last of them."""
+        return max(1, self.config.train.steps_per_update // self.config.train.robots)
+
     def updates_at(self, column: int) -> int:
         """How many updates follow the arrival of this column."""
-        train = self.config.train
-        if column < self.prefill:
+        if column < self.prefill or column % self.stride:
             return 0
-        if train.robots >= train.steps_per_update:
-            return train.robots // train.steps_per_update
-        return int(column % (train.steps_per_update // train.robots) == 0)
+        return max(1, self.config.train.robots // self.config.train.steps_per_update)
 
 
 def backend() -> tuple[str, str, int]:

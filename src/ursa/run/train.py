@@ -176,7 +176,7 @@ def begin(trainer: Trainer, out: Path) -> tuple[Segments, float]:
 
     Returns the store of rows that fits, and the seconds the run has taken so far.
     """
-    rows, capacity = out / "rows", trainer.plan.capacity
+    rows, needed = out / "rows", trainer.plan.capacity + trainer.plan.stride - 1  # some may wait
     if not checkpoint.stored(out / "checkpoints"):
         if (out / "agent").exists():
             raise UserError(
@@ -189,11 +189,11 @@ def begin(trainer: Trainer, out: Path) -> tuple[Segments, float]:
         kinds = {"config": dict, "segments": list, "seconds": float | int}
         if lacking := [name for name in kinds if not isinstance(meta.get(name), kinds[name])]:
             raise UserError(f"its meta.json does not give {', '.join(lacking)}")
-        segments.verify(rows, meta["segments"], capacity)
+        segments.verify(rows, meta["segments"], needed)
 
     tree, meta = checkpoint.load(out / "checkpoints", trainer.tree(), there)
     folder.refuse_changed(out, trainer.config, meta["config"])
-    trainer.restore(tree, segments.load(rows, meta["segments"], capacity))
+    trainer.restore(tree, segments.load(rows, meta["segments"], needed))
     publish(trainer, out / "agent")  # a kill may have come between the checkpoint and this
     return Segments(rows, meta["segments"]), float(meta["seconds"])
 

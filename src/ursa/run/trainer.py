@@ -1,9 +1,13 @@
 """Trainer: a run that can be stepped, saved and continued. One column = one control step of all.
 
 act on row t  ->  learn from row t (the device works)  ->  robots step to row t + 1 (the host)
+
+With few robots an update comes every so many columns only. The rows between wait on the host and
+go into replay and repertoire together, just before the row that brings the update.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
@@ -17,9 +21,10 @@ from ursa.agent import act as acting
 from ursa.agent.state import policy
 from ursa.config import Config
 from ursa.run.collect import Collector
-from ursa.run.learner import Learner, advance, choose, metric_names, newborn
+from ursa.run.learner import Learner, absorb, advance, choose, metric_names, mind, newborn
 from ursa.run.plan import Plan, build
 from ursa.run.trouble import Trouble
+from ursa.types import Row
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,7 @@ class Programs:
 
     plan: Plan
     choose: Any
+    absorb: Any
     advance: Any
     law_metrics: Any
 
@@ -49,6 +55,9 @@ class Trainer:
         size = self.plan.settings.method.skill_size
         self.z = jnp.zeros((config.seeds, train.robots, size))
         self.carry = jax.vmap(lambda it: acting.begin(policy(it.agent), train.robots))(self.learner)
+        # What acting reads of a learner, flat as long as that is the learner: Python is slow at it.
+        self._flat: tuple[Any, list[Any], Any] = (None, [], None)
+        self.waiting: list[Row] = []  # of the columns since the last that learnt
         self.column = 0
         self.updates = 0
         self.trouble = Trouble.none(config.seeds)
@@ -60,34 +69,57 @@ class Trainer:
 
     def turn(self) -> tuple[Any, Any]:
         """One column: act, learn, step. Returns the outcome and the (unfetched) metrics."""
-        row, column = self.collector.row, jnp.asarray(self.column, jnp.int32)
-        if self.column < self.plan.prefill:
-            action = self.collector.random(self.column)
-        else:
-            # Nobody has a skill yet when the random actions end.
-            renew = self.collector.renew(self.column) | (self.column == self.plan.prefill)
-            self.carry, self.z, chosen = self.programs.choose(
-                self.learner,
-                self.carry,
-                self.z,
-                row.observation,
-                row.first,
-                renew,
-                column,
-            )
-            action = np.asarray(chosen, float).reshape(self.arena.count, -1)
-        count = self.plan.updates_at(self.column)
-        self.learner, metrics = self.programs.advance(
-            count, self.learner, row, column, jnp.asarray(self.updates, jnp.int32)
-        )
-        self.updates += count
+        row = self.collector.row
+        action = self._act(row)
+        metrics = self._learn(row)
         outcome = self.collector.step(action)
         self.column += 1
-        return outcome, metrics if count else None
+        return outcome, metrics
+
+    def _act(self, row: Row) -> Any:
+        """What all robots do next."""
+        if self.column < self.plan.prefill:
+            return self.collector.random(self.column)
+        # Nobody has a skill yet when the random actions end.
+        renew = self.collector.renew(self.column) | (self.column == self.plan.prefill)
+        if self._flat[0] is not self.learner:
+            self._flat = self.learner, *jax.tree.flatten(mind(self.learner))
+        _, leaves, structure = self._flat
+        self.carry, self.z, chosen = self.programs.choose(
+            structure,
+            leaves,
+            self.carry,
+            self.z,
+            row.observation,
+            row.first,
+            renew,
+            np.int32(self.column),
+        )
+        return np.asarray(chosen, float).reshape(self.arena.count, -1)
+
+    def _learn(self, row: Row) -> Any:
+        """Wait, or take in what has waited and this row, then make the updates that are due."""
+        if self.column % self.plan.stride:
+            self.waiting.append(row)
+            return None
+        column, count = np.int32(self.column), self.plan.updates_at(self.column)
+        learner = self.learner
+        if self.waiting:
+            oldest = np.int32(self.column - len(self.waiting))
+            rows = gathered(self.waiting)
+            law, ring = self.programs.absorb(learner.law, learner.ring, rows, oldest)
+            learner = Learner(learner.agent, law, ring, learner.key)
+            self.waiting = []
+        self.learner, metrics = self.programs.advance(
+            count, learner, row, column, np.int32(self.updates)
+        )
+        self.updates += count
+        return metrics if count else None
 
     def tree(self) -> dict[str, Any]:
-        """What a checkpoint holds; the replay is rebuilt from its rows."""
-        return {
+        """What a checkpoint holds; replay and waiting rows are found again among its rows."""
+        waiting = {"waiting": np.asarray(len(self.waiting))} if self.plan.stride > 1 else {}
+        return waiting | {
             "learner": eqx.tree_at(lambda it: it.ring, self.learner, None),
             "carry": self.carry,
             "z": self.z,
@@ -99,7 +131,9 @@ class Trainer:
 
     def restore(self, tree: dict[str, Any], rows: Any) -> None:
         """Continue from a checkpoint's tree and the rows of its segments."""
-        ring = replay.rebuild(self.learner.ring, rows)
+        learnt = int(tree["column"]) - int(tree.get("waiting", 0))
+        self.waiting = []
+        ring = replay.rebuild(self.learner.ring, _parted(rows, learnt, self.waiting))
         self.learner = eqx.tree_at(
             lambda it: it.ring, tree["learner"], ring, is_leaf=lambda leaf: leaf is None
         )
@@ -141,10 +175,15 @@ def programs(plan: Plan) -> Programs:
             step = partial(advance, plan, count)
             return jax.vmap(step, in_axes=(0, 0, None, None))(learner, row, column, updates)
 
-        chosen = jax.vmap(partial(choose, plan), in_axes=(0, 0, 0, 0, 0, 0, None))
+        def chosen(structure: Any, leaves: list[Any], *rest: Any) -> Any:
+            whole = jax.tree.unflatten(structure, leaves)
+            return jax.vmap(partial(choose, plan), in_axes=(0, 0, 0, 0, 0, 0, None))(whole, *rest)
+
+        absorbed = jax.vmap(partial(absorb, plan), in_axes=(0, 0, 0, None))
         _KNOWN[plan.config] = Programs(
             plan=plan,
-            choose=jax.jit(chosen, donate_argnums=(1, 2)),
+            choose=jax.jit(chosen, static_argnums=0, donate_argnums=(2, 3)),
+            absorb=jax.jit(absorbed, donate_argnums=(0, 1)),
             advance=jax.jit(mapped, static_argnums=0, donate_argnums=1),
             law_metrics=jax.jit(jax.vmap(lambda it: plan.law.metrics(it.law))),
         )
@@ -167,3 +206,20 @@ def _stacked(leaves: tuple[Any, ...]) -> Any:
     if jnp.issubdtype(leaves[0].dtype, jax.dtypes.prng_key):
         return jnp.stack(leaves)
     return jnp.asarray(np.stack([np.asarray(leaf) for leaf in leaves]))
+
+
+def gathered(rows: list[Row]) -> Row:
+    """Rows of all seeds as one, the axis of time after that of seeds."""
+    names = [field.name for field in fields(Row)]
+    return Row(**{name: np.stack([getattr(it, name) for it in rows], axis=1) for name in names})
+
+
+def _parted(
+    chunks: Iterable[tuple[int, Row]], column: int, later: list[Row]
+) -> Iterator[tuple[int, Row]]:
+    """Chunks of rows up to a column; the rows from there on are put into `later`, one by one."""
+    for first, rows in chunks:
+        count, cut = len(rows.reward), max(0, column - first)
+        if cut:
+            yield first, jax.tree.map(lambda leaf, end=cut: leaf[:end], rows)
+        later += [jax.tree.map(lambda leaf, at=at: leaf[at], rows) for at in range(cut, count)]
