@@ -48,7 +48,7 @@ endif
 
 # What chance decides, in sizes for a night; tests/sizes.py has them.
 SOAK := tests/log tests/edges/test_damaged.py tests/gate/test_datagrams.py \
-	tests/run/test_resume.py tests/live/test_carrying.py tests/live/test_power_loss.py \
+	tests/gate/test_bound.py tests/run/test_resume.py tests/live/test_carrying.py tests/live/test_power_loss.py \
 	tests/live/test_stack.py tests/live/test_storm.py
 soak: export OPENBLAS_NUM_THREADS := 1
 soak: export URSA_SOAK := 1

@@ -16,6 +16,7 @@ SIZES = {  # name: ordinary, soak
     "URSA_POWER_STATES": (20_000, 1_000_000),  # states that a power cut may leave of a log
     "URSA_LEARNER_STATES": (1_000, 50_000),  # the same with the learner's journal and checkpoints
     "URSA_DATAGRAMS": (200_000, 20_000_000),  # decoded; through the whole gate half as many
+    "URSA_TARGETS": (200_000, 10_000_000),  # adversarial ones, within and beyond the limits
     "URSA_DAMAGES": (3_000, 100_000),  # of checkpoints; of logs: two thirds
     "URSA_SEED": (0, 0),  # added to the seeds of all these
 }

@@ -12,7 +12,7 @@ import sizes
 from edges.hostile import row
 from log.logs import quick
 from sizes import patience, size
-from test_checkpoint import damage, names, same, small
+from trees import damage, names, same, small
 from ursa import checkpoint, durable, segments
 from ursa.errors import UserError
 from ursa.segments import Segments

@@ -18,7 +18,7 @@ import pytest
 
 from edges.hostile import AGENT, row
 from log.logs import quick
-from test_checkpoint import same, small
+from trees import same, small
 from ursa import checkpoint, durable, segments
 from ursa.errors import UserError
 from ursa.journal import Journal, read

@@ -7,7 +7,9 @@ import pytest
 
 from gate.gated import LIMITS, STANDING, said
 from ursa.emulator.audit import Audit
+from ursa.gate.limits import limits_of
 from ursa.gate.wire import Command
+from ursa.robot.a1 import A1
 
 ZERO = np.zeros(12)
 
@@ -90,6 +92,40 @@ def test_a_target_that_jumps_to_where_the_robot_is_begins_anew():
     audit = begun()
     audit.tell(1.003, said(3, moved(0.3)))
     assert audit.hear(1.004, command(moved(0.3))) is None
+
+
+def dragged(cycles: int, held: bool, limits=LIMITS) -> list[str]:
+    """What is said of a target that goes 0.02 rad a cycle away from a leg that is held fast, or
+    that stays where it is while the leg goes."""
+    audit = begun()
+    audit.limits = limits
+    for count in range(1, cycles + 1):
+        now = 1.002 + 0.002 * count
+        target, leg = (0.02 * count, 0.0) if held else (0.0, 0.02 * count)
+        audit.tell(now, said(2 + count, moved(leg)))
+        audit.hear(now + 0.001, command(moved(target), kp=ZERO + 10.0))
+    return audit.said
+
+
+def test_a_target_that_runs_away_from_its_leg_is_named():
+    assert dragged(10, held=True) == []  # 0.2 rad are its reach
+    (wrong,) = dragged(11, held=True)
+    assert wrong.endswith("target 0.220 rad from the robot")
+
+
+def test_a_leg_that_runs_away_from_its_target_is_not_the_gates_doing():
+    assert dragged(100, held=False) == []  # 2 rad in the end, of which no state in memory is near
+
+
+def test_one_that_does_not_look_at_the_reach_overlooks_it(monkeypatch):
+    monkeypatch.setattr(Audit, "_unreached", lambda self, now, angle: None)
+    assert dragged(11, held=True) == []
+
+
+def test_a_narrowed_reach_is_judged_as_narrowed():
+    narrow = limits_of(A1, {"reach": 0.1})
+    assert dragged(5, held=True, limits=narrow) == []
+    assert len(dragged(6, held=True, limits=narrow)) == 1
 
 
 def test_too_much_torque_is_named():

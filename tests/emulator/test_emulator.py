@@ -1,5 +1,7 @@
 """Gate and emulated A1 in lock-step: it stands, trots, and survives what its script does to it."""
 
+from dataclasses import replace
+
 import jaxtyping
 import numpy as np
 import pytest
@@ -9,10 +11,12 @@ from ursa.emulator.audit import is_limp
 from ursa.emulator.emulator import Emulator
 from ursa.emulator.script import parse
 from ursa.errors import UserError
-from ursa.gate import gate, seen
+from ursa.gate import gate, link, seen
+from ursa.gate.limits import limits_of
 from ursa.gate.modes import Kind, Mode
 from ursa.gate.packet import COMMAND, sealed
-from ursa.gate.wire import BRAKE, SERVO, State, decode_state, encode_command
+from ursa.gate.wire import BRAKE, SERVO, Refused, State, decode_state, encode_command
+from ursa.robot.a1 import A1
 
 
 @pytest.fixture(autouse=True)
@@ -81,6 +85,33 @@ def test_it_stands_up_and_trots(engine):
     emulator.close()
 
 
+NARROWED = {"rate": 1.5, "reach": 0.05, "torque_share": 0.4}
+
+
+def audited(narrowed: dict[str, float], told: bool) -> tuple[Mode, list[str]]:
+    """How a trot ends, by the book of a robot whose gate was told of its limits, or was not."""
+    limits = limits_of(A1, narrowed)
+    emulator = Emulator(start=1.0, seed=3, limits=limits)
+    pilot = Pilot(limits=limits if told else LIMITS)
+    driven(emulator, pilot, 4.0)
+    emulator.close()
+    return pilot.mode, emulator.audit.said
+
+
+def test_limits_that_were_narrowed_are_kept_as_narrowed():
+    for name in NARROWED:
+        assert audited({name: NARROWED[name]}, told=True) == (Mode.RUN, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("rate", "target moved"), ("reach", "rad from the robot"), ("torque_share", "asks for")],
+)
+def test_a_gate_that_was_not_told_of_them_is_caught(name, said):
+    _, wrong = audited({name: NARROWED[name]}, told=False)
+    assert any(said in each for each in wrong)
+
+
 # ---- the same again -----------------------------------------------------------------------------
 
 ROUGH = {"latency": 0.001, "jitter": 0.003, "loss": 0.05, "duplicate": 0.05, "reorder": 0.05}
@@ -146,9 +177,9 @@ def test_a_gate_that_does_not_notice_pulls_is_caught(monkeypatch):
 # ---- the stop button ----------------------------------------------------------------------------
 
 
-def limp_after_stop() -> float:
+def limp_after_stop(*faults: dict) -> float:
     """Seconds from the button to motors that are told to be limp, in the midst of a trot."""
-    emulator = emulated({"kind": "stop", "at": 4.0, "seconds": 0.3}, link=ROUGH)
+    emulator = emulated({"kind": "stop", "at": 4.0, "seconds": 0.3}, *faults, link=ROUGH)
     pilot, first = Pilot(persistent=False), [np.inf]
 
     def watch(now: float, _) -> None:
@@ -160,6 +191,8 @@ def limp_after_stop() -> float:
     assert pilot.mode is Mode.RUN
     driven(emulator, pilot, 0.5, watch)
     emulator.close()
+    if pilot.mode is Mode.FAULT and not pilot.state.fault.startswith("stop"):
+        return np.inf  # limp for another reason, which needs no person to take it back
     return first[0]
 
 
@@ -167,9 +200,27 @@ def test_the_stop_button_leaves_the_motors_limp_within_50_ms():
     assert limp_after_stop() <= 0.05
 
 
-def test_a_gate_that_ignores_the_button_is_caught(monkeypatch):
+BROKEN = {"kind": "nan", "sensor": "gyro", "at": 3.996, "seconds": 0.5}  # before, and for longer
+
+
+def test_a_sensor_that_is_broken_meanwhile_changes_nothing_in_that():
+    assert limp_after_stop(BROKEN) <= 0.05
+
+
+@pytest.mark.parametrize("faults", [(), (BROKEN,)])
+def test_a_gate_that_ignores_the_button_is_caught(monkeypatch, faults):
     monkeypatch.setattr(gate, "stop_pressed", lambda remote: False)
-    assert limp_after_stop() > 0.05
+    assert limp_after_stop(*faults) > 0.05
+
+
+def test_a_gate_that_reads_no_button_in_a_refused_packet_is_caught(monkeypatch):
+    monkeypatch.setattr(link, "decode_state", lambda data: _blind(decode_state(data)))
+    assert limp_after_stop(BROKEN) > 0.05
+    assert limp_after_stop() <= 0.05
+
+
+def _blind(found: State | Refused) -> State | Refused:
+    return replace(found, remote=bytes(40)) if isinstance(found, Refused) else found
 
 
 # ---- everything else ----------------------------------------------------------------------------

@@ -4,7 +4,7 @@ The rule is written down here a second time, without a line of the gate's own co
 """
 
 import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -12,7 +12,7 @@ import pytest
 
 from ursa.gate import gate, machine
 from ursa.gate.heard import Wish
-from ursa.gate.limits import limits_of
+from ursa.gate.limits import Limits, limits_of
 from ursa.gate.machine import GateState
 from ursa.gate.modes import Counts, Event, Kind, Mode, Order
 from ursa.gate.wire import POSITION_OFF, SERVO, Command, Refused, State
@@ -56,8 +56,31 @@ def is_limp(command: Command) -> bool:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """The numbers that a command must keep: the gate's own, unless a user narrowed them."""
+
+    rate: float = 12.0  # rad/s
+    slowest: float = 2.0  # rad/s: of a ramp, as slowly as a target ever goes
+    reach: float = 0.2  # rad
+    torque: float = TORQUE
+
+    @classmethod
+    def of(cls, limits: Limits) -> "Rule":
+        torque = TORQUE * limits.torque_share
+        rates = {"rate": limits.rate, "slowest": min(limits.ramp_rate, limits.rate)}
+        return cls(**rates, reach=limits.reach, torque=torque)
+
+
+USUAL = Rule()
+
+
 def violation(
-    command: Command, last: np.ndarray | None, state: State | None, elapsed: float
+    command: Command,
+    last: np.ndarray | None,
+    state: State | None,
+    elapsed: float,
+    rule: Rule = USUAL,
 ) -> str | None:
     """Which rule a command breaks; `last` is the target before it, None if the robot was limp."""
     fields = (command.angle, command.speed, command.torque, command.kp, command.kd)
@@ -72,7 +95,7 @@ def violation(
     if (command.kp < 0).any() or (command.kp > 80).any() or (command.kd <= 0).any():
         return f"gains {command.kp} {command.kd}"
     asked = command.kp * (command.angle - state.angle) - command.kd * state.speed
-    if np.abs(asked).max() > TORQUE + ROUNDING:
+    if np.abs(asked).max() > rule.torque + ROUNDING:
         return f"asks for {np.abs(asked).max():.2f} N m"
     if last is None:
         far = np.abs(command.angle - state.angle).max()
@@ -81,8 +104,15 @@ def violation(
     if (command.angle < lower - ROUNDING).any() or (command.angle > upper + ROUNDING).any():
         return f"target {command.angle} out of range"
     moved = np.abs(command.angle - last).max()
-    if moved > 12.0 * elapsed + ROUNDING:
+    if moved > rule.rate * elapsed + ROUNDING:
         return f"target moved {moved:.3f} rad in {elapsed * 1000:.1f} ms"
+    far = np.abs(command.angle - state.angle)
+    # Beyond its reach, because something moved the leg, a target follows it unless its range ends.
+    ends = (command.angle <= lower + ROUNDING) | (command.angle >= upper - ROUNDING)
+    least = rule.slowest * min(elapsed, 2 * PERIOD)
+    follows = np.abs(last - state.angle) - far >= least - ROUNDING
+    if ((far > rule.reach + ROUNDING) & ~ends & ~follows).any():
+        return f"target {far.max():.3f} rad from the robot"
     return None
 
 
@@ -144,7 +174,8 @@ class Bench:
         )
         if any(event.kind is Kind.GAP for event in events):
             last = None  # begins anew at the measured pose
-        broken = violation(self.command, last, self.state.seen.state, elapsed)
+        rule = Rule.of(self.limits)
+        broken = violation(self.command, last, self.state.seen.state, elapsed, rule)
         assert broken is None, f"{broken} in {self.mode} at {self.now:.3f}"
         self.events += events
         if not self.modes or self.modes[-1][1] is not self.mode:

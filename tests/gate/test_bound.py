@@ -1,15 +1,22 @@
-"""Whatever a policy wants, a motor is told something inside range, rate and torque."""
+"""Whatever a policy wants, a motor is told something inside range, rate and torque; and no farther
+from where it is than `reach`, unless something moved it faster than a target may follow."""
+
+from dataclasses import replace
 
 import jaxtyping
 import numpy as np
 import pytest
 
 from gate.gated import LIMITS, LOWER, ROUNDING, TORQUE, UPPER
+from sizes import SEED, patience, size
 from ursa.gate import bound
 from ursa.gate.bound import bounded
 from ursa.gate.modes import Kind
 
 ZERO = np.zeros(12)
+SEEDS = 10
+EACH = size("URSA_TARGETS") // SEEDS
+AT_ONCE = 20_000  # in memory
 
 
 def still(angle: float) -> np.ndarray:
@@ -35,6 +42,17 @@ def test_a_target_stays_within_reach_of_the_measured_angle():
     told = bounded(LIMITS, still(0.5), still(0.19), still(0.0), ZERO, step=0.024)
     np.testing.assert_allclose(told.target, still(0.2))
     assert told.clamped[Kind.CLAMPED_REACH].all()
+
+
+def test_the_rate_goes_before_the_reach():
+    """A leg that something moved by 1 rad: its target follows, as fast as it may and no faster."""
+    told = bounded(LIMITS, still(0.0), still(0.0), still(1.0), ZERO, step=0.024)
+    np.testing.assert_allclose(told.target, still(0.024))  # 0.976 from the robot: beyond reach
+    assert told.clamped[Kind.CLAMPED_REACH].all()
+    assert told.clamped[Kind.CLAMPED_RATE].all()
+    assert np.abs(told.kp * (told.target - still(1.0))).max() <= TORQUE
+    # 0.976 rad at 33.5 N m are 34.32 N m/rad, in whole steps of 1/32
+    assert told.kp.tolist() == [34.3125] * 12
 
 
 def test_a_target_beyond_the_range_is_its_end():
@@ -82,14 +100,23 @@ def broken_rules(total: int, seed: int, told) -> int:
         target <= np.maximum(UPPER, last) + ROUNDING
     )
     fine &= np.abs(target - last) <= step + ROUNDING
+    far = np.abs(target - angle) > LIMITS.reach + ROUNDING
+    ends = (target <= np.minimum(LOWER, last) + ROUNDING) | (
+        target >= np.maximum(UPPER, last) - ROUNDING
+    )
+    follows = np.abs(last - angle) - np.abs(target - angle) >= step - ROUNDING
+    fine &= ~far | follows | ends  # beyond its reach it comes nearer as fast as it may
     fine &= np.abs(torque) <= TORQUE + ROUNDING
     fine &= (kp >= 0) & (kp <= 80 * stiffness) & (kd > 0) & (kd <= 2)
     return int((~fine).sum())
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.timeout(patience("URSA_TARGETS"))
+@pytest.mark.parametrize("seed", range(SEEDS))
 def test_200000_adversarial_targets_break_no_rule(seed):
-    assert broken_rules(20_000, seed, bounded) == 0
+    for first in range(0, EACH, AT_ONCE):
+        number = min(AT_ONCE, EACH - first)
+        assert broken_rules(number, SEED + seed + SEEDS * first // AT_ONCE, bounded) == 0
 
 
 def torque_first(limits, wanted, last, angle, speed, step, stiffness):
@@ -103,6 +130,18 @@ def without_rate(limits, wanted, last, angle, speed, step, stiffness):
     return bounded(limits, wanted, last, angle, speed, 10.0, stiffness)
 
 
+def without_reach(limits, wanted, last, angle, speed, step, stiffness):
+    return bounded(replace(limits, reach=0.4), wanted, last, angle, speed, step, stiffness)
+
+
+def reach_before_rate(limits, wanted, last, angle, speed, step, stiffness):
+    """A target that jumps after a leg that something moved."""
+    told = bounded(limits, wanted, last, angle, speed, step, stiffness)
+    target = np.clip(told.target, angle - limits.reach, angle + limits.reach)
+    kp, kd = bound.gains(limits, target - angle, speed, stiffness)
+    return bound.Bounded(target=target, kp=kp, kd=kd, clamped={})
+
+
 def range_first_only(limits, wanted, last, angle, speed, step, stiffness):
     """The range before reach and rate, and not again after them."""
     inside = np.clip(wanted, limits.lower, limits.upper)
@@ -111,7 +150,9 @@ def range_first_only(limits, wanted, last, angle, speed, step, stiffness):
     return bound.Bounded(target=target, kp=kp, kd=kd, clamped={})
 
 
-@pytest.mark.parametrize("sabotage", [torque_first, without_rate, range_first_only])
+@pytest.mark.parametrize(
+    "sabotage", [torque_first, without_rate, without_reach, reach_before_rate, range_first_only]
+)
 def test_a_bound_left_out_or_out_of_order_is_found(sabotage):
     assert broken_rules(20_000, 0, sabotage) > 0
 

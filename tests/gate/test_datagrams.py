@@ -30,8 +30,10 @@ def datagrams(total: int, seed: int):
     flips = chance.integers(1, 9, total)
     noise = chance.bytes(2**20)
     starts = chance.integers(0, 2**20 - 1500, total)
-    signalling = np.array([0x7F800001, 0xFFBFFFFF], "<u4").view("<f4")  # nan that wants to raise
-    wild = np.array([np.nan, np.inf, -np.inf, 1e30, -3e38, *signalling], "<f4").view("<u4")
+    # not a number, in bits: plain, signed, with a payload, and two that want to raise when touched
+    nans = [0x7FC00000, 0xFFC00000, 0x7FFFFFFF, 0x7F800001, 0xFFBFFFFF]
+    large = np.array([np.inf, -np.inf, 1e30, -3e38], "<f4").view("<u4")
+    wild = np.array([*nans, *large], "<u4")
     for kind, length, places, count, start in zip(kinds, lengths, bits, flips, starts, strict=True):
         if kind == 0:  # noise of any length
             yield noise[start : start + length], None
@@ -49,7 +51,7 @@ def datagrams(total: int, seed: int):
             values = np.frombuffer(GOOD, STATE)[0].copy()
             name = ("q", "dq", "gyro", "acceleration", "quaternion")[length % 5]
             place = values["motor"][name][:12] if length % 5 < 2 else values[name]
-            place.view("<u4")[count % len(place)] = wild[start % 7]
+            place.view("<u4")[count % len(place)] = wild[start % 9]
             yield resealed(values.tobytes(), 764), None
         else:  # nothing wrong
             yield GOOD, GOOD

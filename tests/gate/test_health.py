@@ -1,4 +1,4 @@
-"""Strained, fast, hot, fallen or empty: what the gate does, and not without its checks."""
+"""Strained, fast, hot, fallen, empty, lying down: what the gate does, and what it needs for it."""
 
 import math
 from dataclasses import replace
@@ -14,6 +14,7 @@ from ursa.gate.modes import Kind, Mode, Order
 from ursa.robot.a1 import A1
 
 ON_ITS_BACK = np.array([0.0, 1.0, 0.0, 0.0])
+TOLD, UNFIT, EXAMINE = gate._told, health.unfit, health.examine
 PROMISES = []
 broken_by = registrar(PROMISES)
 
@@ -22,6 +23,23 @@ broken_by = registrar(PROMISES)
 def fast(monkeypatch):
     """Without the shape checks of the suite, which cost five times what the gate costs."""
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+
+
+def waits_in_every_ramp(limits, now, elapsed, troubled, state):
+    return TOLD(limits, now, elapsed, troubled, replace(state, since=now) if troubled else state)
+
+
+def asks_nobody_for_the_battery(limits, now, state, known):
+    return UNFIT(limits, now, replace(state, battery=None), known)
+
+
+def stiff_again_below_the_tilt(limits, now, state, known):
+    found = EXAMINE(limits, now, state, known)
+    return found if found.tilted < health.NEVER else replace(found, lowered=health.NEVER)
+
+
+def gets_up_again(limits, state):
+    return machine.posing.ramp(limits, state.seen.state.angle, limits.stance)
 
 
 def strain(bench: Bench, cycles: int) -> None:
@@ -114,6 +132,37 @@ def a_hot_motor_rests_now():
     assert bench.mode is Mode.LIE_DOWN
 
 
+@broken_by(gate, "_told", waits_in_every_ramp)
+def a_robot_that_stays_hot_lies_down_to_the_end():
+    bench = at(Mode.RUN)
+    heated(bench, 59.0, 0.1)
+    assert bench.mode is Mode.LIE_DOWN
+    heated(bench, 59.0, 1.3)
+    assert bench.mode is Mode.LIE_DOWN  # the ramp takes a second and a half
+    heated(bench, 59.0, 0.2)
+    assert bench.mode is Mode.DAMP
+    np.testing.assert_allclose(bench.angle, np.tile([0.0, 1.3, -2.6], 4), atol=0.02)
+
+
+@broken_by(machine, "_anchored", gets_up_again)
+def after_a_gap_while_it_lies_down_it_goes_on_down():
+    bench = at(Mode.LIE_DOWN)  # half a second of it: the knees are on their way from -1.8 to -2.6
+    for _ in range(25):
+        bench.cycle(None, cut=True)
+    bench.cycle()
+    assert bench.counts[Kind.GAP] == 1
+    assert bench.mode is Mode.LIE_DOWN
+    knee, lowest = bench.command.angle[2], bench.command.angle[2]
+    while bench.mode is Mode.LIE_DOWN:
+        bench.cycle()
+        if bench.mode is Mode.LIE_DOWN:
+            assert bench.command.angle[2] <= lowest + 1e-9  # never up again
+            lowest = bench.command.angle[2]
+    assert bench.mode is Mode.DAMP
+    assert lowest == pytest.approx(-2.6, abs=1e-3)
+    assert knee > -2.2
+
+
 @broken_by(gate, "findings", lambda *arguments: [])
 def a_toiling_motor_rests_before_it_is_hot():
     bench = at(Mode.RUN)
@@ -162,6 +211,46 @@ def upside_down_it_is_soft_within_three_tenths_and_limp_in_the_end():
     assert bench.mode is Mode.DAMP
     bench.cycle(bench.says(tick=bench.tick + 1, quaternion=ON_ITS_BACK), (Order.STAND,))
     assert bench.mode is Mode.DAMP
+
+
+def leaning(bench: Bench, roll: float, seconds: float) -> None:
+    """Turned by so much, from where it lies or stands, at 10 rad/s."""
+    w, x, _, _ = bench.state.seen.state.quaternion.tolist()
+    now = 2 * math.atan2(x, w)
+    for count in range(round(seconds / PERIOD)):
+        now += float(np.clip(roll - now, -0.02, 0.02))
+        if count % 25 == 0:
+            bench.wants()
+        quaternion = np.array([math.cos(now / 2), math.sin(now / 2), 0.0, 0.0])
+        bench.cycle(bench.says(tick=bench.tick + 1, quaternion=quaternion))
+
+
+@broken_by(gate, "examine", stiff_again_below_the_tilt)
+def once_soft_it_stays_so_until_it_is_nearly_upright():
+    bench = at(Mode.RUN)
+    leaning(bench, 1.2, 1.0)
+    assert bench.command.kp.max() == 80.0  # it has not fallen
+    leaning(bench, 1.35, 0.5)
+    assert bench.command.kp.max() == 32.0
+    leaning(bench, 1.2, 1.0)
+    assert bench.command.kp.max() == 32.0  # below 1.3, and not yet below 1.0
+    leaning(bench, 0.95, 0.1)
+    assert bench.command.kp.max() == 80.0
+    assert bench.mode is Mode.RUN
+
+
+@broken_by(machine, "unfit", asks_nobody_for_the_battery)
+def a_battery_that_is_low_lets_nobody_stand_up():
+    for left, mode in (
+        (0.26, Mode.STAND),
+        (0.25, Mode.STAND),
+        (0.24, Mode.DAMP),
+        (0.16, Mode.DAMP),
+    ):
+        bench = at(Mode.DAMP)
+        bench.cycle(bench.says(tick=bench.tick + 1, battery=left), (Order.STAND,))
+        assert bench.mode is mode, left
+    assert bench.events[-1].detail == "stand: battery at 16%, want 25%"
 
 
 @broken_by(gate, "findings", lambda *arguments: [])

@@ -6,6 +6,7 @@ whatever it does. Its gate runs at 100 Hz, so that a minute of its life costs a 
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -54,10 +55,11 @@ class Doll:
 class Small:
     """The clock of the actor: its `wait` runs the gate's cycles and the doll between them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, doll: Any = None) -> None:
+        """`doll`: another one, of whatever it is made; `obey` takes a command, returns a state."""
         folder.mkdir(exist_ok=True)
         mailbox.create(folder)
-        self.doll, self._said = Doll(), None
+        self.doll, self._said = doll or Doll(), None
         self.teller, self.wishes = mailbox.Teller(folder), mailbox.Wishes(folder)
         self.orders, self.ear = mailbox.Orders(folder), mailbox.Listener(folder)
         self.mouth, self.orderer = mailbox.Wisher(folder), mailbox.Orderer(folder, "supervisor")

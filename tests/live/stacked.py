@@ -119,7 +119,8 @@ class Stack:
             self.passes(role, more, limit)
 
     def passes(self, role, more, limit=LIMIT):
-        """A role gets on by so much."""
+        """A role gets on by so much, from where it is when it shows life."""
+        until(lambda: self.pid(role), f"{role} lives\n{self.said()}", limit)
         begun = self.progress(role)
         until(
             lambda: self.progress(role) >= begun + more,

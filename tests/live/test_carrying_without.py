@@ -1,14 +1,11 @@
-"""Two machines with one protection removed: each check of `test_carrying.py` fails on that."""
+"""Two machines with one protection removed: each check of `test_carrying*.py` fails on that."""
 
-import shutil
 from contextlib import closing, suppress
 from dataclasses import replace
 
-import pytest
-
 from live.carriers import KEY, LIVE, begun
-from live.test_carrying import Machines, carried
-from log.logs import LAYOUT, quick, served, step
+from live.machines import carried
+from log.logs import LAYOUT, served, step
 from ursa.channel import carrier, channel
 from ursa.channel.carrier import Broken, Kind, Unwanted
 from ursa.live import carrying
@@ -19,15 +16,6 @@ from ursa.live.replica import Replica
 from ursa.log.ledger import Ledger, Refused
 from ursa.log.record import Layout
 from ursa.shared import place
-
-
-@pytest.fixture
-def machines(tmp_path):
-    root = quick(tmp_path)
-    with closing(Machines(root)) as found:
-        yield found
-    shutil.rmtree(root, ignore_errors=True)
-
 
 # ---- after a break ------------------------------------------------------------------------------
 

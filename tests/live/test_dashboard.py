@@ -122,7 +122,7 @@ def test_what_matters_least_goes_first():
     assert fitted(quiet, 20) == ["RUN"]
 
 
-def noted(told, refusal="", notice=None, rows=0, rate=0.0, updates=0, clock="wall"):
+def noted(told, refusal="", notice=None, rows=0, rate=0.0, updates=0, clock="wall", asked=""):
     """What the line adds about a run."""
     beat = SimpleNamespace(said={})
     run = SimpleNamespace(
@@ -131,6 +131,7 @@ def noted(told, refusal="", notice=None, rows=0, rate=0.0, updates=0, clock="wal
         notice=notice or Notice(due=False),
         progress=lambda role: updates,
         rows=rows,
+        asked=asked,
         live=SimpleNamespace(virtual=clock != "wall"),
     )
     return dashboard._note(run, told, rate)
@@ -143,6 +144,8 @@ def test_the_note_says_what_is_refused_announced_or_compiled():
     assert noted(tilted, refusal) == f"tilted while limp ({refusal})"
     soon = Notice(due=True, since=1.0, left=4.0)
     assert noted(limp, notice=soon) == "stands up in 4 s: keep away"
+    assert noted(limp, asked="carry it", notice=soon) == "carry it"
+    assert noted(tilted, asked="carry it") == "tilted while limp"
     assert noted(limp) == "compiling; it begins when that is done"
     assert noted(limp, rows=60, clock="shared:x") == "compiling; time stands still meanwhile"
     assert noted(limp, rows=60, rate=3.0, clock="shared:x") == ""

@@ -60,7 +60,7 @@ def test_signals_from_any_moment_of_an_ending_on_end_it_at_once_limp_and_quietly
     code, output = ended(tmp_path, robot, call)
     assert quiet(output), output
     assert code == AT_ONCE
-    assert "ending in disorder: the robot lies down first" in output
+    assert "ended in disorder: the robot was laid down first" in output
     assert is_limp(robot.heard()[-1])
 
 
@@ -102,6 +102,56 @@ def test_a_second_signal_ends_at_once_and_later_ones_do_nothing():
             signal.raise_signal(number)
     finally:
         ending.close()
+
+
+def hung_up(times):
+    """An ending of a process whose terminal is gone, as told so many times."""
+    ending = Ending()
+    try:
+        for _ in range(times):
+            signal.raise_signal(signal.SIGHUP)
+        return ending.asked
+    finally:
+        ending.close()
+
+
+def test_a_terminal_that_is_gone_asks_for_the_end_in_order_however_often_it_is_told():
+    assert not hung_up(0)
+    assert hung_up(1)
+    assert hung_up(3)  # a kernel tells it, and a shell does, too
+
+
+def test_one_that_takes_it_for_impatience_would_end_in_disorder(monkeypatch):
+    """Sabotage."""
+    real = Ending._ask
+    monkeypatch.setattr(Ending, "_ask", lambda self, _, frame: real(self, signal.SIGTERM, frame))
+    with pytest.raises(SystemExit):
+        hung_up(2)
+
+
+def test_one_that_was_started_to_outlive_its_terminal_goes_on():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as `nohup` leaves it
+    try:
+        assert not hung_up(2)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def left_by(sabotage):
+    """Exit code of a process that has lost its terminal: 7 if it ended in its own way."""
+    words = f"import signal; from ursa.live import child; {sabotage}; ending = child.Ending(); "
+    words += "signal.raise_signal(signal.SIGHUP); raise SystemExit(7 if ending.asked else 0)"
+    return subprocess.run([sys.executable, "-c", words]).returncode
+
+
+def test_a_process_that_lost_its_terminal_leaves_in_its_own_way():
+    assert left_by("0") == 7
+
+
+def test_without_an_ear_for_it_the_kernel_would_end_it_on_the_spot():
+    """Sabotage."""
+    assert left_by("child.SIGNALS = child.SIGNALS[:2]") == -signal.SIGHUP
 
 
 def closed(monkeypatch):

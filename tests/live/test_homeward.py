@@ -7,6 +7,7 @@ import pytest
 
 from ursa.errors import UserError
 from ursa.gate.mailbox import Pose
+from ursa.live import guided
 from ursa.live.arena import Arena
 from ursa.live.homeward import Guide, Script, guide, upright
 from ursa.robot.a1 import A1
@@ -16,20 +17,26 @@ DISC = Arena(radius=2.0, margin=0.5)
 SKILLS = np.array([[0.0, -0.8], [0.0, 0.8], [0.3, 0.0], [-0.3, 0.0], [0.15, 0.2]])
 
 
-def agent(task):
-    """An agent that says which of its skills it was asked for."""
-    config = SimpleNamespace(robot="a1", task=task)
-    return SimpleNamespace(
-        config=config,
-        skills=SKILLS,
-        reset=lambda: None,
-        act=lambda observation, skill: np.resize(skill, 12),
+def unchecked(monkeypatch, folder):
+    """A guide, whatever is in the folder: it says which of its skills it was asked for."""
+    calls: list[str] = []
+
+    def act(observation, skill):
+        calls.append(f"act on {np.shape(observation)}")
+        return np.resize(skill, 12)
+
+    agent = SimpleNamespace(
+        skills=SKILLS, observation_size=34, reset=lambda: calls.append("reset"), act=act
     )
+    monkeypatch.setattr(guided, "checked", lambda homing, robot: homing)
+    monkeypatch.setattr(Agent, "load", classmethod(lambda cls, folder: agent))
+    home = guide(folder, A1, DISC)
+    assert calls == ["act on (34,)", "reset"]  # compiled before it is needed, and forgotten
+    return home
 
 
 def asked(monkeypatch, x, y, yaw):
-    monkeypatch.setattr(Agent, "load", classmethod(lambda cls, folder: agent("velocity")))
-    home = guide("somewhere", A1, DISC)
+    home = unchecked(monkeypatch, "somewhere")
     assert isinstance(home, Guide)
     home.begin()
     return home(np.zeros((1, 34)), Pose(x=x, y=y, yaw=yaw, time=0.0))[:2].tolist()
@@ -51,10 +58,20 @@ def test_an_agent_is_asked_for_its_nearest_skill_to_the_velocity_that_leads_home
     assert asked(monkeypatch, x, y, yaw) == skill
 
 
-def test_an_agent_of_another_task_is_no_guide(monkeypatch):
-    monkeypatch.setattr(Agent, "load", classmethod(lambda cls, folder: agent("forward")))
-    with pytest.raises(UserError, match="an agent of a1 / forward, want one of a1 / velocity"):
-        guide("somewhere", A1, DISC)
+def test_an_agent_of_another_task_is_no_guide():
+    with pytest.raises(UserError, match=r"an agent of a1 / forward; want .* of a1 / velocity"):
+        guide("a1-forward", A1, DISC)  # one that is shipped
+
+
+def test_without_that_look_it_would_lead(monkeypatch):
+    """Sabotage."""
+    assert isinstance(unchecked(monkeypatch, "a1-forward"), Guide)
+
+
+def test_the_shipped_velocity_skills_lead_an_a1_home_unless_told_otherwise():
+    assert guided.checked("auto", "a1") == "a1-velocity"
+    assert guided.checked("auto", "go2") == ""  # nobody has trained one
+    assert guided.checked("script", "a1") == ""
 
 
 def test_without_an_agent_the_script_leads():

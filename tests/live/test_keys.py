@@ -16,7 +16,8 @@ from log.logs import quick
 from ursa.claim import Claim
 from ursa.gate import mailbox
 from ursa.gate.modes import Mode, Order
-from ursa.live import keys
+from ursa.live import keys, presses
+from ursa.live.presses import Presses
 from ursa.live.supervisor import INTERRUPTED, LOCK, Supervisor
 from ursa.shared import place
 
@@ -42,35 +43,42 @@ def test_keys_stop_and_acknowledge_and_nothing_else_does(terminal):
     pressed, found = keys.Keys(theirs), []
     pressed.listen(found.append)
     os.write(ours, b"s \nxaaq\n\xff\x13S")
-    until(lambda: len(found) >= 6, "six keys")
+    until(lambda: len(found) >= 5, "five keys")
+    os.write(ours, b"aa")
+    until(lambda: len(found) >= 6, "an acknowledgement")
     pressed.close()
     pressed.close()
-    assert found == [STOP, STOP, STOP, ACKNOWLEDGE, STOP, STOP]
+    assert found == [STOP, STOP, STOP, STOP, STOP, ACKNOWLEDGE]
 
 
-def orders(typed, understood=keys.understood, apart=0.1):
-    """What comes of some keys, each so many seconds after the one before."""
-    found, first = [], None
-    for count, key in enumerate(typed):
-        order, first = understood(key, 100.0 + count * apart, first)
-        found += [] if order is None else [order]
+def orders(typed, heard=presses.heard, apart=0.1, passed=presses.passed):
+    """What comes of some keys, each so many seconds after the one before, and then of nothing."""
+    found, state, now = [], Presses(), 100.0
+    for key in [*typed, None]:
+        while (wait := state.wait(now)) is not None and (key is None or wait == 0):
+            state, order = passed(state, now + wait)
+            found += [] if order is None else [order]
+        if key is not None:
+            state, order = heard(state, key, now)
+            found += [] if order is None else [order]
+        now += apart
     return found
 
 
-def words_do_not_let_a_robot_stand_up(understood):
-    for word in ("cat", "data", "banana", "\x1b[A\x1b[A", "Abba"):  # the fourth: an arrow, twice
-        assert orders(word, understood) == []
+def words_do_not_let_a_robot_stand_up(heard):
+    for word in ("cat", "data", "banana", "\x1b[A\x1b[A", "Abba", "aardvark"):  # an arrow, twice
+        assert orders(word, heard) == []
 
 
 def test_a_word_typed_at_the_wrong_terminal_lets_no_robot_stand_up():
-    words_do_not_let_a_robot_stand_up(keys.understood)
+    words_do_not_let_a_robot_stand_up(presses.heard)
 
 
 def test_one_key_that_acknowledges_would_let_it():
     """Sabotage."""
 
-    def once(key, now, first):
-        return (ACKNOWLEDGE, None) if key == "a" else (None, None)
+    def once(state, key, now):
+        return Presses(), ACKNOWLEDGE if key == "a" else None
 
     with pytest.raises(AssertionError):
         words_do_not_let_a_robot_stand_up(once)
@@ -79,9 +87,66 @@ def test_one_key_that_acknowledges_would_let_it():
 def test_a_twice_within_three_seconds_acknowledges_once_and_a_stop_between_forgets_it():
     assert orders("aa", apart=3.0) == [ACKNOWLEDGE]
     assert orders("aa", apart=3.01) == []
-    assert orders("aaa") == [ACKNOWLEDGE]  # the third is a first one again
+    assert orders("aa", apart=0.0) == [ACKNOWLEDGE]
     assert orders("asa") == [STOP]
     assert orders("aA") == [ACKNOWLEDGE]
+    assert orders("aas") == [STOP]  # before the half second is over
+
+
+def a_held_key_acknowledges_nothing(heard):
+    """As keyboards do it: again after 0.25 to 1 s, then 30 to 2.5 times a second until let go."""
+    for delay in (0.25, 0.66, 1.0):
+        for apart in (0.033, 0.1, 0.4):
+            for count in (2, 3, 20, 200):
+                typed = "a" + "-" * round(delay / apart - 1) + "a" * count
+                assert orders(typed, slow(heard), apart) == []
+
+
+def slow(heard):
+    """Time in which no key comes, written as a dash."""
+
+    def told(state, key, now):
+        return (state, None) if key == "-" else heard(state, key, now)
+
+    return told
+
+
+def test_a_key_that_is_held_down_acknowledges_nothing_however_fast_it_repeats():
+    a_held_key_acknowledges_nothing(presses.heard)
+
+
+def test_twice_at_once_would_be_an_acknowledgement_by_a_held_key():
+    """Sabotage."""
+
+    def at_once(state, key, now):
+        after, order = presses.heard(state, key, now)
+        return (Presses(), ACKNOWLEDGE) if after.second is not None else (after, order)
+
+    with pytest.raises(AssertionError):
+        a_held_key_acknowledges_nothing(at_once)
+
+
+def test_after_a_held_key_it_takes_two_more_once_it_was_let_go():
+    assert orders("aaaaa" + "-" * 6 + "a", slow(presses.heard)) == []
+    assert orders("aaaaa" + "-" * 6 + "aa", slow(presses.heard)) == [ACKNOWLEDGE]
+    assert orders("aaaaa" + "-" * 3 + "aa", slow(presses.heard)) == []  # 0.4 s: still the same
+
+
+def test_one_who_was_late_to_look_takes_a_waiting_key_for_one_that_followed():
+    state = Presses(second=100.0)
+    assert presses.heard(state, "a", 107.0) == (Presses(held=107.0), None)
+
+
+def test_a_held_key_is_answered_once():
+    state, said = Presses(), []
+    for count in range(9):
+        after, _ = presses.heard(state, "a", 100.0 + 0.03 * count)
+        said += [it for it in [presses.answered(state, after)] if it]
+        state = after
+    assert said == [
+        "a again within 3 s: it will stand up",
+        "a key that is held down acknowledges nothing: press a twice",
+    ]
 
 
 def test_the_first_a_is_answered_and_a_mute_terminal_holds_up_no_stop(terminal):
@@ -124,6 +189,13 @@ def test_without_a_terminal_nobody_listens():
     none.listen(lambda order: pytest.fail("a key"))
     assert none._thread is None
     none.close()
+
+
+def test_the_terminal_of_somebody_else_is_no_terminal_of_ours(terminal, monkeypatch):
+    with os.fdopen(os.dup(terminal[1])) as theirs:  # a terminal, but nobody's controlling one
+        monkeypatch.setattr("sys.stdin", theirs)
+        with keys.of_terminal() as found:
+            assert not found.present
 
 
 def test_ctrl_z_and_ctrl_s_are_keys_like_others_while_a_robot_runs(terminal):
@@ -212,7 +284,7 @@ def tried_on(stack, how, limit):
         assert f"ursa robot stop {stack.folder / 'adapt'} --acknowledge" in screen.joined
         os.write(ours, b"a")
         until(lambda: screen.shows("a again within 3 s: it will stand up"), "an answer", limit)
-        os.write(ours, b"aa")  # the answer may have taken its time
+        os.write(ours, b"xaa")  # anew: the answer may have taken its time
         until(lambda: screen.shows("STANDS AGAIN"), "it stands again", limit)
         until(lambda: screen.shows("LEFT"), "it ended", limit)
         assert process.wait() == 0

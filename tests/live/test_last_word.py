@@ -1,6 +1,5 @@
 """A dead gate cannot say the last word: then the supervisor does. Limp, on every way out."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,8 @@ from ursa.gate.link import FAREWELLS, Link
 from ursa.gate.modes import Mode
 from ursa.gate.wire import Command
 from ursa.live import dashboard, settings, stander
+from ursa.live import supervisor as supervisors
+from ursa.live import ward as wards
 from ursa.live.settings import Restarts
 from ursa.live.supervisor import GAVE_UP, INTERRUPTED, LOCK, Supervisor
 from ursa.shared import place
@@ -43,13 +44,13 @@ def folder(tmp_path, monkeypatch):
     place.forget(tmp_path)
 
 
-def supervised(folder, robot, **restarts):
+def supervised(folder, robot, say=None, **restarts):
     rule = Restarts(**{"first": 0.0, "most": 0.0, "allowed": 2, **restarts})
     link = "udp://{}:{}".format(*robot.address)
     live = live_of(folder, link=link, modules=DEAD, restarts=rule, clock="wall")
     settings.write(folder, live)
     said = []
-    return Supervisor(folder, live, Claim(folder / LOCK, folder), said.append), said
+    return Supervisor(folder, live, Claim(folder / LOCK, folder), say or said.append), said
 
 
 def raises(error):
@@ -59,25 +60,40 @@ def raises(error):
     return show
 
 
+def gone(_):
+    raise BrokenPipeError(32, "Broken pipe")
+
+
 WAYS = {
     "a role dies too often": (lambda: False, lambda _: None, GAVE_UP),
     "Ctrl-C": (lambda: True, lambda _: None, INTERRUPTED),
     "a second Ctrl-C": (lambda: False, raises(KeyboardInterrupt()), KeyboardInterrupt),
     "a defect": (lambda: False, raises(RuntimeError("broken")), RuntimeError),
     "told to exit": (lambda: False, raises(SystemExit(3)), SystemExit),
+    "nobody to tell": (lambda: False, lambda _: None, GAVE_UP, gone),
+    "nobody to tell of a defect": (lambda: False, raises(OSError(5, "EIO")), OSError, gone),
 }
+
+
+def reap(supervisor):
+    """Of a bad end some may be left."""
+    for ward in supervisor.wards.values():
+        ward.kill()
 
 
 def left(folder, robot, way):
     """The commands that a robot heard, first the one of the gate that died, when we have left."""
-    stop, show, end = WAYS[way]
-    supervisor, _ = supervised(folder, robot)
-    if isinstance(end, int):
-        assert supervisor.run(stop, show) == end
-    else:
-        with pytest.raises(end):
-            supervisor.run(stop, show)
-    return robot.heard()
+    stop, show, end, *say = WAYS[way]
+    supervisor, _ = supervised(folder, robot, *say)
+    try:
+        if isinstance(end, int):
+            assert supervisor.run(stop, show) == end
+        else:
+            with pytest.raises(end):
+                supervisor.run(stop, show)
+        return robot.heard()
+    finally:
+        reap(supervisor)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -93,6 +109,40 @@ def test_without_the_supervisors_word_it_would_stand_for_ever(folder, robot, way
     """Sabotage."""
     monkeypatch.setattr(farewell, "send", lambda *arguments: "")
     assert not is_limp(left(folder, robot, way)[-1])
+
+
+@pytest.fixture
+def touchy(monkeypatch):
+    """Sabotage: whoever has nobody to tell ends of it."""
+    monkeypatch.setattr(supervisors, "unfailing", lambda say: say)
+    monkeypatch.setattr(wards, "unfailing", lambda say: say)
+
+
+def test_one_who_speaks_first_and_ends_for_want_of_a_listener_would_leave_it_standing(
+    folder, robot, touchy, monkeypatch
+):
+    """Sabotage."""
+    monkeypatch.setattr(Supervisor, "_abandon", lambda self: self._say("ending in disorder"))
+    with pytest.raises(BrokenPipeError):
+        left(folder, robot, "nobody to tell")
+    assert not is_limp(robot.heard()[-1])
+
+
+def test_one_who_ends_of_it_but_acts_first_leaves_it_limp(folder, robot, touchy):
+    with pytest.raises(BrokenPipeError):
+        left(folder, robot, "nobody to tell")
+    assert is_limp(robot.heard()[-1])
+
+
+def test_at_a_bad_end_it_acts_first_and_speaks_last(folder, robot, monkeypatch):
+    supervisor, said = supervised(folder, robot)
+    end = supervisor._gatekeeper.end
+    monkeypatch.setattr(supervisor._gatekeeper, "end", lambda it: said.append("acts") or end(it))
+    with pytest.raises(KeyboardInterrupt):
+        supervisor.run(lambda: False, raises(KeyboardInterrupt()))
+    reap(supervisor)
+    assert said[-1] == "ended in disorder: the robot was laid down first"
+    assert said.index("acts") < len(said) - 1
 
 
 def test_the_robot_is_limp_as_soon_as_its_gate_is_found_dead(folder, robot):
@@ -143,7 +193,7 @@ def test_a_gate_of_ones_own_that_died_leaves_a_limp_robot_too(folder, robot, mon
     """`ursa robot adapt`: the gate ends at once, and with it the command."""
     monkeypatch.setattr("ursa.live.ready.check", lambda *arguments: None)
     link = "udp://{}:{}".format(*robot.address)
-    live = live_of(folder, link=link, modules=replace(DEAD, actor="x"), clock="wall")
+    live = live_of(folder, link=link, modules=DEAD, clock="wall")
     said = []
     with (
         pytest.raises(UserError, match="the gate is gone; see what was said above"),

@@ -4,6 +4,7 @@ Processes are real, time is virtual (the robot keeps it), and every wait is for 
 happen; the limits only end a test of a stack that stands still for good.
 """
 
+import json
 import os
 import random
 import signal
@@ -162,10 +163,11 @@ def test_a_run_ends_in_order_when_it_has_its_rows(shared_run):
     found, faults = recorded(shared_run.folder)
     assert len(found) >= goal
     assert faults == []
-    assert left(shared_run) is Mode.DAMP
     lines = (shared_run.folder / "interventions.jsonl").read_text()
     assert "run -> lie down" in lines
     assert '"kind": "counts"' in lines
+    moves = [it["detail"] for it in map(json.loads, lines.splitlines()) if it["kind"] == "mode"]
+    assert moves[-1] == "lie down -> damp"
     settings.write(shared_run.folder, shared_run.live)
 
 

@@ -202,7 +202,7 @@ BAD = {
     "rows": (-5, "allowed 0 to 1e+09"),
     "limits": ({"reach": 9.0}, "reach = 9.0, allowed 0.01 to 0.2"),
     "robot": ("a2", 'unknown robot "a2"'),
-    "modules": (Modules(actor="rm -rf"), "want a module"),
+    "modules": (Modules(actor="rm -rf"), 'modules.actor = "rm -rf": want ursa.live.acting'),
 }
 
 

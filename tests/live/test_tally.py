@@ -42,7 +42,7 @@ def counted(tally):
 
 
 def test_counts_of_actors_that_died_are_kept():
-    assert counted(Tally()) == {"homings": 4, "outs": 1, "lost": 4, "rises": 0}
+    assert counted(Tally()) == {"homings": 4, "stuck": 0, "outs": 1, "lost": 4, "rises": 0}
 
 
 def test_a_tally_that_takes_one_actor_for_the_other_forgets_some():
@@ -52,7 +52,7 @@ def test_a_tally_that_takes_one_actor_for_the_other_forgets_some():
         def hear(self, beat):
             super().hear(beat and Beat(number=1, pid=1, progress=0, said=beat.said))
 
-    assert counted(Forgetful()) == {"homings": 1, "outs": 0, "lost": 4, "rises": 0}
+    assert counted(Forgetful()) == {"homings": 1, "stuck": 0, "outs": 0, "lost": 4, "rises": 0}
 
 
 def test_they_are_in_the_file_of_interventions_and_on_the_line(folder):
@@ -65,12 +65,12 @@ def test_they_are_in_the_file_of_interventions_and_on_the_line(folder):
     actor.close()
     book.close()
     last = json.loads((folder / diary.NAME).read_text().splitlines()[-1])
-    counts = {"homings": 2, "outs": 0, "lost": 1, "rises": 0}
+    counts = {"homings": 2, "stuck": 0, "outs": 0, "lost": 1, "rises": 0}
     assert last == {"cycle": 7, "now": 1.5, "kind": "actor", "counts": counts}
     ward = SimpleNamespace(beat=None, ended=lambda: False, backoff=SimpleNamespace(total=0))
     run = Supervisor.__new__(Supervisor)  # of which the line needs no process
     run.diary, run.live, run._ears = book, live_of(folder), SimpleNamespace(newest=lambda: told)
     run.notice = Notice(due=False)
-    run.wards = {"gate": ward, "recorder": ward, "learner": ward}
+    run.wards = {"gate": ward, "recorder": ward, "learner": ward, "actor": ward}
     status = dashboard.Dashboard().status(run, 0.0)
     assert "restarts 0  homings 2  lost 1" in dashboard.line(status)

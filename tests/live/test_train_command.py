@@ -139,7 +139,8 @@ def test_who_shall_walk_it_home_is_looked_at_before_anything_starts(tmp_path, mo
     monkeypatch.chdir(tmp_path)
     _, _, live = settled("--preset", "tiny", *LINK, "--homing", "right")
     assert live.homing == str(tmp_path / "right")  # the next start may be from elsewhere
-    assert settled("--preset", "tiny", *LINK)[2].homing == ""
+    assert settled("--preset", "tiny", *LINK)[2].homing == "a1-velocity"
+    assert settled("--preset", "tiny", *LINK, "--homing", "script")[2].homing == ""
 
 
 def test_without_that_look_the_robot_would_be_up_before_it_is_found(monkeypatch):
@@ -171,6 +172,35 @@ def test_a_run_goes_on_with_what_it_has_unless_told_otherwise(folder):
         settled("--resume", str(folder), "--out", "elsewhere")
 
 
+def resumed_with(folder, *words):
+    """The limits of a run that began with two narrower ones, when it goes on."""
+    durable.write(folder / "config.json", durable.to_json(asdict(alone(preset("tiny")))))
+    settings.write(folder, live_of(folder, limits={"reach": 0.1, "rate": 4}))
+    return settled("--resume", str(folder), *words)[2].limits
+
+
+@pytest.mark.parametrize(
+    ("words", "limits"),
+    [
+        ([], {"reach": 0.1, "rate": 4}),
+        (["--limits", "rate", "1.5"], {"reach": 0.1, "rate": 1.5}),
+        (["--limits", "rate", "8", "late_hold", "3"], {"reach": 0.1, "rate": 8, "late_hold": 3}),
+    ],
+)
+def test_a_run_that_goes_on_keeps_its_limits_but_for_those_that_are_named(folder, words, limits):
+    found = resumed_with(folder, *words)
+    assert found == limits
+    assert {name: type(value) for name, value in found.items()} == {
+        name: type(value) for name, value in limits.items()
+    }
+
+
+def test_limits_that_are_replaced_as_a_whole_would_lose_the_others(folder, monkeypatch):
+    """Sabotage: as if nothing was known of the run from before."""
+    monkeypatch.setattr(train_command.living, "read", lambda folder: Live(link=LINK[1]))
+    assert resumed_with(folder, "--limits", "rate", "1.5") == {"rate": 1.5}
+
+
 def test_an_old_run_is_never_begun_anew(folder):
     config = alone(preset("tiny"))
     folders.begin(folder, config)
@@ -193,6 +223,8 @@ def test_stop_says_when_there_is_nothing_to_stop(folder, monkeypatch):
     with pytest.raises(UserError, match=r"there is no live\.json"):
         stop_command.stop(folder)
     settings.write(folder, Live())
+    with pytest.raises(UserError, match=r"nobody runs this robot now \(its gate said last: noth"):
+        stop_command.stop(folder)  # it ended in order and gave its memory back
     mailbox.create(folder)
     monkeypatch.setattr(stop_command, "WAIT", 0.01)
     with pytest.raises(UserError, match="nobody runs this robot now"):

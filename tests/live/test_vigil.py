@@ -3,6 +3,7 @@
 Time is virtual: it passes only while one of those who look sleeps between two looks.
 """
 
+from contextlib import closing
 from threading import Event
 
 import pytest
@@ -11,7 +12,8 @@ from live.hanging import Obedient, Stopped, Time
 from live.stacked import LIMIT, live_of
 from ursa.claim import Claim
 from ursa.errors import UserError
-from ursa.gate import farewell
+from ursa.gate import farewell, mailbox
+from ursa.gate.modes import Mode
 from ursa.live import settings, stander, supervisor, vigil, ward
 from ursa.live.gatekeeper import Gatekeeper
 from ursa.live.settings import Patience
@@ -59,8 +61,8 @@ def scene(tmp_path, monkeypatch):
 # ---- while a command uses a robot -------------------------------------------------------------
 
 
-def watched(scene, monkeypatch):
-    """Seconds from the beat to the limp command, while the program computes; None: nobody does."""
+def alone(scene, monkeypatch):
+    """Nothing but the vigil looks, and time is its own."""
 
     class Sleep(Event):
         """How a vigil sleeps: virtual time passes, and no other."""
@@ -74,6 +76,11 @@ def watched(scene, monkeypatch):
     monkeypatch.setattr(vigil, "Event", Sleep)
     monkeypatch.setattr(stander.ready, "held", lambda *arguments: None)
     monkeypatch.setattr(stander, "heard", lambda engine: True)
+
+
+def watched(scene, monkeypatch):
+    """Seconds from the beat to the limp command, while the program computes; None: nobody does."""
+    alone(scene, monkeypatch)
     said = []
     with stander.gated(scene.folder, scene.live, said.append) as engine:
         assert scene.over.wait(LIMIT)  # it computes, and looks at nothing meanwhile
@@ -109,6 +116,62 @@ def test_a_command_that_looks_between_two_steps_only_would_not_notice(scene, mon
 
     monkeypatch.setattr(Vigil, "_watch", lazy)
     assert watched(scene, monkeypatch) is None
+
+
+def limp_unread(scene, monkeypatch, patience):
+    """Whether the robot is limp after a while, though nobody reads that its gate hangs."""
+    alone(scene, monkeypatch)
+    read = Event()
+    with stander.gated(
+        scene.folder, scene.live, lambda said: said.startswith("gate hung") and read.wait(LIMIT)
+    ):
+        scene.over.wait(patience)
+        limp = bool(scene.limp)
+        read.set()
+    return limp
+
+
+def test_a_terminal_that_nobody_reads_does_not_hold_up_the_limp_command(scene, monkeypatch):
+    assert limp_unread(scene, monkeypatch, LIMIT)
+
+
+def test_a_vigil_that_waits_for_its_terminal_would_leave_it_standing(scene, monkeypatch):
+    """Sabotage."""
+
+    class Direct:
+        def __init__(self, sink, name):
+            self.put = sink
+
+        def close(self, patience):
+            return True
+
+    monkeypatch.setattr(stander, "Outlet", Direct)
+    assert not limp_unread(scene, monkeypatch, 1.0)
+
+
+def memory_left(scene, monkeypatch, fault=""):
+    """Whether the memory of a command is there after its end; its gate may have told a fault."""
+    memory = place.shared(scene.folder)
+    alone(scene, monkeypatch)
+    with stander.gated(scene.folder, scene.live, lambda said: None):
+        scene.over.wait(LIMIT)
+        with closing(mailbox.Teller(scene.folder)) as gate:
+            gate.tell(mailbox.Told(cycle=1, now=1.0, mode=Mode.DAMP, since=0.5, fault=fault))
+    return memory.exists()
+
+
+def test_a_command_that_used_a_robot_gives_its_memory_back(scene, monkeypatch):
+    assert not memory_left(scene, monkeypatch)
+
+
+def test_without_that_it_would_stay_until_the_machine_is_restarted(scene, monkeypatch):
+    """Sabotage."""
+    monkeypatch.setattr(stander, "forget", lambda folder: None)
+    assert memory_left(scene, monkeypatch)
+
+
+def test_why_the_robot_waits_for_a_person_is_remembered(scene, monkeypatch):
+    assert memory_left(scene, monkeypatch, "stop by order")
 
 
 # ---- at an end --------------------------------------------------------------------------------

@@ -132,6 +132,54 @@ def test_without_the_digest_a_torn_snapshot_would_be_used(path, monkeypatch):
     assert mixed(path, monkeypatch, 100) > 0
 
 
+def relabelled(path):
+    """What a reader is given where the words of a place say 2, and bytes and digest are of 1."""
+    publisher, reader = Publisher(path), Subscriber(path)
+    publisher.publish(1, policy(1))
+    for word in (handover.BEGUN, handover.VERSION, handover.DONE):
+        publisher._set(publisher._place, word, 2)
+    found = reader.newer(0)
+    publisher.close()
+    reader.close()
+    return found
+
+
+def test_bytes_of_one_version_do_not_pass_for_another(path):
+    assert relabelled(path) is None
+
+
+def test_without_the_version_in_the_digest_they_would(path, monkeypatch):
+    digest = handover.digest
+    monkeypatch.setattr(handover, "digest", lambda version, data: digest(0, data))
+    found = relabelled(path)
+    assert found.version == 2
+    assert not same(found)
+
+
+def left_by_two_deaths(path, patch):
+    """The version that a reader still has after the second snapshot came torn, with all its words,
+    and the publisher that took over died at its first."""
+    first = Publisher(path)
+    first.publish(1, policy(1))
+    first.publish(2, policy(2))
+    first._mapped.bytes[first._start(first._place) + 60] ^= 1
+    first.close()
+    interrupted(path, patch, random.Random(1), 3, 2)
+    reader = Subscriber(path)
+    found = reader.newer(0)
+    reader.close()
+    return 0 if found is None else found.version
+
+
+def test_a_publisher_that_takes_over_spares_the_one_that_readers_can_use(path, monkeypatch):
+    assert left_by_two_deaths(path, monkeypatch) == 1
+
+
+def test_one_that_believes_what_the_places_say_would_overwrite_it(path, monkeypatch):
+    monkeypatch.setattr(Publisher, "copied", lambda self, place: (0, b""))
+    assert left_by_two_deaths(path, monkeypatch) == 0
+
+
 def raced(path, patch):
     """A reader that copies while two more snapshots are published: what it is given."""
     publisher, reader = Publisher(path), Subscriber(path)

@@ -1,6 +1,7 @@
 """The ring: what was put is taken once, in order and whole, whoever dies in between."""
 
 import random
+import shutil
 
 import pytest
 
@@ -243,4 +244,4 @@ def test_two_runs_of_the_same_name_do_not_share_a_ring(tmp_path):
         (tmp_path / "run").rmdir()
     assert places[0] != places[1]
     for it in places:
-        it.rmdir()
+        shutil.rmtree(it)

@@ -1,9 +1,9 @@
 """Audit: the robot's own book of what it was told, against the rules that no command may break.
 
-Written without a line of the gate's: range, rate, torque, gains, and a first target where the robot
-is. A gate judges by a state that is a little old when its command arrives; so a command is wrong
-only if no state that the gate may still believe makes it right. A target may jump to where the
-robot is: so begins a gate anew after a gap in what it heard, and it asks for no torque.
+Written without a line of the gate's: range, rate, reach, torque, gains, and a first target where
+the robot is. A gate judges by a state that is a little old when its command arrives; so a command
+is wrong only if no state that the gate may still believe makes it right. A target may jump to where
+the robot is: so begins a gate anew after a gap in what it heard, and it asks for no torque.
 
 How fast a target moves is judged twice. From one command to the next it may move as far as in one
 cycle of the gate, however close together they arrive: a busy machine delivers them in bunches. And
@@ -128,7 +128,28 @@ class Audit:
                 return f"target {angle.round(3).tolist()} out of range"
             else:
                 return far
-        return self._strain(now, command)
+        return self._unreached(now, angle) or self._strain(now, command)
+
+    def _unreached(self, now: float, angle: Array) -> str | None:
+        """A target beyond its reach that does not come nearer, by every state that may be believed.
+
+        Something may have moved the robot faster than a target may follow: then it follows.
+        """
+        if not self._way:
+            return None
+        before, last, slack = self._way[-1]
+        # Between the two, commands may have been lost on the way, or have lain about.
+        unknown = max(now - before - self.limits.period, 0.0) + self.spread + max(slack, self.slack)
+        leeway = self.limits.rate * unknown + ROUNDING
+
+        def over(state: State) -> float:
+            allowed = np.maximum(self.limits.reach, np.abs(last - state.angle))
+            return float((np.abs(angle - state.angle) - allowed).max())
+
+        if self._any(now, over, leeway) <= leeway:
+            return None
+        far = self._any(now, lambda s: float(np.abs(angle - s.angle).max()), 0.0)
+        return f"target {far:.3f} rad from the robot"
 
     def _too_far(self, now: float, angle: Array) -> str:
         """How far a target moved that moved too far, from the last one or from one long before."""

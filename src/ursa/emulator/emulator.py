@@ -21,7 +21,7 @@ from ursa.emulator.rig import Rig
 from ursa.emulator.script import Happening, Script, happenings
 from ursa.emulator.weather import Way, Weather
 from ursa.errors import UserError
-from ursa.gate.limits import limits_of
+from ursa.gate.limits import Limits, limits_of
 from ursa.gate.packet import STATE, TICKS, sealed
 from ursa.gate.wire import Command, Refused, State, decode_command, encode_state
 
@@ -35,8 +35,15 @@ class Emulator:
     """One emulated A1 and its cable. `now` is on whatever clock the caller keeps."""
 
     def __init__(
-        self, *, engine: str = "mujoco", seed: int = 0, script: Script | None = None, start: float
+        self,
+        *,
+        engine: str = "mujoco",
+        seed: int = 0,
+        script: Script | None = None,
+        start: float,
+        limits: Limits | None = None,
     ) -> None:
+        """`limits`: by which its gate is judged; unless told, the widest that a gate can have."""
         self.script = script or Script()
         begin = self.script.start
         # Unless told, the robot was on before: its counter begins anywhere.
@@ -45,7 +52,7 @@ class Emulator:
         self.rig.battery = begin.battery
         self.rig.temperature[:] = begin.celsius
         _fitting(self.script, self.rig)
-        self.audit = Audit(limits_of(self.rig.spec), spread=_longest(self.script))
+        self.audit = Audit(limits or limits_of(self.rig.spec), spread=_longest(self.script))
         self.counts: Counter[str] = Counter()
         self.start, self.now = start, start
         self._ticks = 0

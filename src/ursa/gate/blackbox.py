@@ -4,23 +4,28 @@ The gate writes every cycle into shared memory and never waits; the supervisor p
 a fault is latched or the gate has died. It survives the gate, not a power cut.
 
     blackbox/000003.npy    one line per cycle, `numpy.load` reads it
-    blackbox/000003.json   why, when, and the checksum of the file above
+    blackbox/000003.json   why, when, the checksum of the file above, and the last datagrams that
+                           were refused (those without a better one in their cycle), byte by byte
 """
 
+import struct
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ursa import durable
 from ursa.errors import UserError
 from ursa.gate.modes import Event, Kind, Mode
-from ursa.gate.wire import JOINTS, Command, Refused, State
+from ursa.gate.wire import JOINTS, Command, Refused, State, decode_state
 from ursa.shared import slots
 from ursa.shared.place import shared
 
 KIND, FOLDER = b"ursablck", "blackbox"
+REFUSED, REFUSED_KEPT = b"ursarfsd", 16  # datagrams
+HEAD, LONGEST = struct.Struct("=dI"), 2048  # when, and how long; bytes kept of one
 NOTHING, GOOD, BAD = range(3)  # what arrived
 MODES, KINDS = tuple(Mode), tuple(Kind)
 FULL = "FULL.txt"  # beside them, when there are so many
@@ -41,6 +46,8 @@ LINE = np.dtype(
 def create(folder: Path, cycles: int) -> None:
     """Memory for so many cycles."""
     slots.prepare(_place(folder), KIND, slots=cycles, size=LINE.itemsize)
+    size = HEAD.size + LONGEST
+    slots.prepare(_refused(folder), REFUSED, slots=REFUSED_KEPT, size=size)
 
 
 class BlackBox:
@@ -48,6 +55,7 @@ class BlackBox:
 
     def __init__(self, folder: Path) -> None:
         self._slots = slots.Writer(_place(folder), KIND)
+        self._refused = slots.Writer(_refused(folder), REFUSED)
 
     def note(
         self,
@@ -60,6 +68,8 @@ class BlackBox:
         """One cycle."""
         line = np.zeros((), LINE)
         line["now"], line["mode"] = now, MODES.index(mode)
+        if packet is not None:  # also of a bad one: a stop may have come with it
+            line["remote"] = np.frombuffer(packet.remote, "u1")
         line["events"] = sum({1 << KINDS.index(event.kind) for event in events})
         if isinstance(packet, State):
             line["arrived"], line["tick"] = GOOD, packet.tick
@@ -67,9 +77,9 @@ class BlackBox:
                 line[name] = getattr(packet, name)
             line["temperature"], line["motor"] = packet.temperature, packet.mode
             line["foot_force"] = packet.foot_force
-            line["remote"] = np.frombuffer(packet.remote, "u1")
         elif packet is not None:
             line["arrived"] = BAD
+            self._refused.put(HEAD.pack(now, len(packet.data)) + packet.data[:LONGEST])
         line["told_angle"], line["told_kp"], line["told_kd"] = (
             *(command.angle, command.kp, command.kd),
         )
@@ -77,6 +87,7 @@ class BlackBox:
 
     def close(self) -> None:
         self._slots.close()
+        self._refused.close()
 
 
 def lines(folder: Path) -> np.ndarray:
@@ -87,6 +98,21 @@ def lines(folder: Path) -> np.ndarray:
     finally:
         reader.close()
     return np.frombuffer(found, LINE)
+
+
+def refused(folder: Path) -> list[dict[str, Any]]:
+    """The last datagrams that were refused, oldest first, as plain values."""
+    reader, found = slots.Reader(_refused(folder), REFUSED), []
+    try:
+        for _, data in reader.since(0):
+            now, length = HEAD.unpack_from(data)
+            kept = data[HEAD.size :][:length]
+            why = decode_state(kept)
+            said = f"{why.reason}: {why.detail}" if isinstance(why, Refused) else ""
+            found.append({"now": now, "why": said, "bytes": length, "hex": kept.hex()})
+    finally:
+        reader.close()
+    return found
 
 
 def dump(folder: Path, why: str) -> Path | None:
@@ -123,6 +149,7 @@ def dump(folder: Path, why: str) -> Path | None:
             "modes": [str(mode) for mode in MODES],
             "events": [str(kind) for kind in KINDS],
             "arrived": ["nothing", "a good packet", "a bad packet"],
+            "refused": refused(folder),
             "file": durable.describe(path.read_bytes()),
         }
         durable.write(path.with_suffix(".json"), durable.to_json(about))
@@ -132,3 +159,7 @@ def dump(folder: Path, why: str) -> Path | None:
 
 def _place(folder: Path) -> Path:
     return shared(folder) / "blackbox"
+
+
+def _refused(folder: Path) -> Path:
+    return shared(folder) / "refused"

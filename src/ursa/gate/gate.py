@@ -67,7 +67,7 @@ def _step(
     heard, more = hearing.listen(limits, now, wish, state.pose.target, state.heard)
     if state.mode in FOLLOWING:
         found += more + hearing.stale(limits, now, heard)
-    if Order.STOP in orders or (isinstance(packet, State) and stop_pressed(packet.remote)):
+    if Order.STOP in orders or (packet is not None and stop_pressed(packet.remote)):
         who = "by order" if Order.STOP in orders else "by the remote"
         found.append(Event(Kind.STOP, Level.FAULT, who))
 
@@ -103,7 +103,7 @@ def _told(
     assert believed is not None
     assert last is not None
     elapsed = min(elapsed, 2 * limits.period)  # time lost is not caught up with
-    rate, wanted = limits.ramp_rate, last
+    rate, wanted = limits.ramp_speed, last
     if state.mode is Mode.RUN:
         followed = hearing.line(limits, now, state.heard)
         wanted = last if followed is None else followed

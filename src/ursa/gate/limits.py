@@ -155,6 +155,11 @@ class Limits:
         return self.torque_share * self.peak
 
     @cached_property
+    def ramp_speed(self) -> float:
+        """Peak of a ramp: one is never faster than any other target may be."""
+        return min(self.ramp_rate, self.rate)
+
+    @cached_property
     def stance(self) -> Float[Array, " A"]:
         return np.clip(self.spec.of_joints("stance"), self.lower, self.upper)
 

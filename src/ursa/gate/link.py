@@ -52,29 +52,29 @@ def newest(
 ) -> State | Refused | None:
     """The state with the latest tick of some that arrived together; a bad one if all are bad.
 
-    A stop button pressed in a state that was overtaken still counts as pressed.
+    A stop button pressed in a state that was overtaken, or refused for what a sensor says, still
+    counts as pressed.
     """
     best, refused, pressed = None, None, None
     for data in datagrams:
         counts["received"] += 1
         state = decode_state(data)
+        if stop_pressed(state.remote):
+            pressed = state.remote
         if isinstance(state, Refused):
             counts[f"bad {state.reason}"] += 1
-            refused = state
+            refused = replace(state, data=data)
             continue
         before = last if best is None else best.tick
         if before is not None and not newer(state.tick, before):
             counts["repeated" if state.tick == before else "reordered"] += 1
-        if stop_pressed(state.remote):
-            pressed = state.remote
         if best is None:
             best = state
         elif newer(state.tick, best.tick):
             counts["overtaken"] += 1
             best = state
-    if best is not None and pressed is not None:
-        best = replace(best, remote=pressed)
-    return best if best is not None else refused
+    found = best if best is not None else refused
+    return found if found is None or pressed is None else replace(found, remote=pressed)
 
 
 class Link:

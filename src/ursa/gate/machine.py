@@ -65,9 +65,7 @@ def next_mode(
     limits: Limits, now: float, found: list[Event], orders: frozenset[Order], state: GateState
 ) -> tuple[GateState, list[Event]]:
     """The mode of this cycle, with the pose it begins from, and what there is to tell about it."""
-    stops = (event for event in found if event.kind is Kind.STOP)
-    # A stop keeps its name beside any other trouble: only a person takes it back.
-    worst = next(stops, max(found, key=lambda event: event.level, default=None))
+    worst = _worst(found)
     level = worst.level if worst is not None else Level.COUNT
     reason = f"{worst.kind} {worst.detail}".strip() if worst is not None and level else ""
     stop = worst is not None and worst.kind is Kind.STOP
@@ -102,6 +100,12 @@ def next_mode(
             pose=Pose() if limp else state.pose,
         )
     return state, events
+
+
+def _worst(found: list[Event]) -> Event | None:
+    """What decides. A stop keeps its name beside any other trouble: only a person takes it back."""
+    stops = (event for event in found if event.kind is Kind.STOP)
+    return next(stops, max(found, key=lambda event: event.level, default=None))
 
 
 def _obeyed(limits: Limits, order: Order, state: GateState, events: list[Event]) -> GateState:

@@ -23,11 +23,11 @@ class Pose:
 
 
 def ramp(limits: Limits, start: Float[Array, " A"], goal: Float[Array, " A"]) -> Pose:
-    """A ramp that begins exactly at `start`, without a jerk and never above `ramp_rate`."""
+    """A ramp that begins exactly at `start`, without a jerk and never above `ramp_speed`."""
     start = np.array(start, float)
     farthest = float(np.abs(goal - start).max())
     # Half a cosine is fastest in the middle: pi/2 times its mean speed.
-    span = max(limits.ramp_time, math.pi / 2 * farthest / limits.ramp_rate)
+    span = max(limits.ramp_time, math.pi / 2 * farthest / limits.ramp_speed)
     return Pose(target=start, start=start, goal=np.array(goal, float), span=span)
 
 

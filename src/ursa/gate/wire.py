@@ -1,10 +1,11 @@
 """Wire: what the A1's two UDP packets say, as values, and back.
 
 Values are in the order of the spec's joints and legs; the wire's own (FR, FL, RR, RL) stays here.
-A packet is taken whole or refused with a reason: nothing is read out of a packet that is in doubt.
+A packet is taken whole or refused with a reason. Of one in doubt nothing is read but the remote's
+buttons, and that only if length and checksum are right: no broken sensor may hide a stop.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -77,6 +78,8 @@ class Refused:
 
     reason: str  # one of REASONS
     detail: str = ""
+    remote: bytes = bytes(REMOTE_BYTES)  # as in a State, if the packet was whole; else nothing
+    data: bytes = b""  # as it arrived
 
 
 REASONS = ("length", "checksum", "level", "not finite", "implausible")
@@ -159,7 +162,8 @@ def decode_state(data: bytes) -> State | Refused:
         return packet
     with np.errstate(invalid="ignore"):  # some bit patterns of nan complain when they are copied
         state = _stated(packet)
-    return doubtful(state) or state
+    refused = doubtful(state)
+    return state if refused is None else replace(refused, remote=state.remote)
 
 
 def _stated(packet: np.void) -> State:
@@ -206,7 +210,7 @@ _MOST = {
 
 
 def _opened(data: bytes, layout: np.dtype) -> np.void | Refused:
-    """The fields of a packet whose length, checksum and level are right."""
+    """The fields of a packet whose length and checksum are right."""
     if len(data) != layout.itemsize:
         return Refused("length", f"{len(data)} bytes, want {layout.itemsize}")
     packet = np.frombuffer(data, layout)[0]

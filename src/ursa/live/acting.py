@@ -52,6 +52,7 @@ def joined(
         skill_period=config.skill.skill_period,
         disc=disc,
         home=None if disc is None else guide(live.homing, engine.spec, disc),
+        longest=live.homing_time,
         riser=Riser(engine.spec, live.get_up),
     )
 
@@ -112,6 +113,7 @@ def said(actor: Actor) -> dict[str, int | str]:
         "outs": actor.homing.outs,
         "rises": actor.riser.count,
         "waited": actor.engine.waited,
+        "asks": actor.asks,
         **actor.counts,
     }
 

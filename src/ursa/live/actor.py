@@ -6,7 +6,7 @@ begins a sequence.
 """
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,12 @@ from jaxtyping import Float
 from ursa.env.arena import Arena, Outcome
 from ursa.errors import UserError
 from ursa.gate.mailbox import Pose
+from ursa.gate.modes import SERVO_MODES
 from ursa.gate.wired import Wired
 from ursa.live import arena as floor
 from ursa.live.homeward import upright
 from ursa.live.riser import Riser
+from ursa.live.settings import Live
 from ursa.log import record
 from ursa.log.record import Layout, Mark
 from ursa.robot import gait
@@ -56,28 +58,32 @@ class Actor:
         skill_period: int,
         disc: floor.Arena | None = None,
         home: Any = None,
+        longest: float = Live.homing_time,
         riser: Riser | None = None,
     ) -> None:
-        """`disc`: the part of the floor that is watched; None: nobody knows where the robot is."""
+        """`disc`: the part of the floor that is watched; None: nobody knows where the robot is.
+        `longest`: s on the way home, then it stands still until somebody has carried it."""
         assert isinstance(arena.body, LeggedBody)
         assert isinstance(arena.body.engine, Wired)
         self.arena, self.engine, self.pilot, self.writer = arena, arena.body.engine, pilot, writer
         self._layout, self._seed, self._period = layout, seed, skill_period
-        self._disc, self._home = disc, home
+        self._disc, self._home, self._longest = disc, home, longest
         self.riser = Riser(arena.body.spec, 0.0) if riser is None else riser
         self.homing = floor.Homing()
         self._outcome: Outcome | None = None  # None: the gate does not follow us
         self._led = Led(np.zeros(layout.sizes.action), np.zeros(layout.skill), 0)
         self._skill, self._age = np.zeros(layout.skill), 0  # followed now, for so many steps
         self._first = self._parted = True  # a sequence begins: here, in the ring
-        self._full = self._lost = False  # stands still for that
-        self.counts = {"rows": 0, "refused": 0, "pauses": 0, "interventions": 0, "lost": 0}
+        self._full = self._lost = self._stuck = False  # stands still for that
+        names = ("rows", "refused", "pauses", "interventions", "lost", "stuck")
+        self.counts = dict.fromkeys(names, 0)
 
     def turn(self) -> None:
         """One control step: choose, tell, wish, wait, feel. Or wait, when it is not our turn."""
         self.pilot.take()
         if self._outcome is None:
             self.engine.idle()
+            self._rest()
             if not self.engine.running or self._paused():
                 return
             self._outcome = self.arena.start()
@@ -102,6 +108,16 @@ class Actor:
             self._outcome = None
         else:
             self._outcome = outcome
+
+    @property
+    def asks(self) -> str:
+        """What only a hand can do for the robot; "": nothing."""
+        if not self._stuck:
+            return ""
+        return (
+            f"{self._longest:g} s on its way home and not there: stop it, carry it to the middle, "
+            "acknowledge"
+        )
 
     @property
     def _pose(self) -> Pose | None:
@@ -150,8 +166,15 @@ class Actor:
             self._home.begin()
         return self.homing.active
 
+    def _rest(self) -> None:
+        """A limp robot may have been carried: its way home begins anew."""
+        told = self.engine.told
+        if told is not None and told.mode not in SERVO_MODES:
+            self.homing = replace(self.homing, lasted=0)
+
     def _paused(self) -> bool:
-        """Whether to stand still: the disk does not keep up, or nobody knows where we are."""
+        """Whether to stand still: the disk does not keep up, nobody knows where we are, or
+        something keeps us from going home."""
         least = self.writer.slots // (4 if self._full else 2)
         full = self.writer.waiting > least
         self.counts["pauses"] += full and not self._full
@@ -162,7 +185,10 @@ class Actor:
             lost = pose is None or self.engine.clock.now() - pose.time > LOST
             self.counts["lost"] += lost and not self._lost
             self._lost = lost
-        return full or lost
+        stuck = self.homing.lasted * self.arena.body.spec.period > self._longest
+        self.counts["stuck"] += stuck and not self._stuck
+        self._stuck = stuck
+        return full or lost or stuck
 
     def _put(self, outcome: Outcome) -> None:
         """The row of arriving here; after one that the ring refused, a sequence begins."""

@@ -18,7 +18,10 @@ from ursa.evaluate.study import refuse_unfinished
 from ursa.gate.mailbox import Listener
 from ursa.gate.wired import Wired
 from ursa.journal import duration
+from ursa.live import past as pasts
 from ursa.live import settings as living
+from ursa.live.lift import Lift
+from ursa.live.past import signature
 from ursa.live.settings import Live
 from ursa.live.stander import Say, gated
 from ursa.live.trials import Kept, Trials, teller
@@ -26,8 +29,11 @@ from ursa.repair import adaptation, picture
 from ursa.repair import play as playing
 from ursa.repair.adaptation import Adaptation
 from ursa.repair.command import interrupted, line, summary, title
+from ursa.repair.past import Past
 from ursa.repair.prior import candidates, value
+from ursa.robot import registry as robots
 from ursa.robot.legged import LeggedBody
+from ursa.run import pretrained as shipped
 from ursa.run.agent import Agent
 from ursa.run.compiled import keep_programs
 from ursa.run.folder import write_whole
@@ -38,7 +44,7 @@ UNSAFE = 0.5  # share of unsafe steps at which a trial on a robot is stopped
 
 
 def adapt(
-    folder: Path,
+    folder: Path | None = None,
     /,
     *,
     link: str,
@@ -49,9 +55,12 @@ def adapt(
     clock: str = "wall",
     acknowledge: Literal["operator", "emulator"] = "operator",
     limits: dict[str, float] | None = None,
+    get_up: float = Live.get_up,
     seed: int | None = None,
     unfinished: bool = False,
     out: Path | None = None,
+    pretrained: str | None = None,
+    resume: bool = False,
 ) -> int:
     """Let a robot of metal (or its emulator) find a skill that still works, in a few trials.
 
@@ -66,7 +75,8 @@ def adapt(
     twice; then it STANDS UP AND WALKS. Stop it with s, space or Enter in this terminal, with its
     remote, or from another terminal with `ursa robot stop FOLDER`; a twice acknowledges, then it
     goes on. Ctrl-C lays it down. A rollout in which the gate had to step in counts for nothing and
-    is made again, up to three times. Each one that is over is written to OUT/trials.jsonl.
+    is made again, up to three times. Each one that is over is written to OUT/trials.jsonl. A robot
+    that a skill left on its back or side GETS UP BY ITSELF before the next one, legs swinging wide.
 
     Args:
         folder: Where the run was written, or a folder with a published agent.
@@ -81,17 +91,24 @@ def adapt(
         acknowledge: Who unlatches faults: operator, or emulator where nobody need (loopback only).
         limits: Narrower limits for the gate: reach 0.1 rate 8. Those that the run has learnt with
             hold as well, unless one of the same name is given here.
+        get_up: Seconds on its back or side, then it gets up by script, between two rollouts; 0:
+            never.
         seed: Which agent, where several were trained; unset is the first.
         unfinished: Take an agent whose training has not come to its end.
         out: Folder to write into; unset is adapt/robot-DAMAGE in the run's.
+        pretrained: An agent that comes with ursa, in place of a folder; what is written goes to
+            outputs/NAME.
+        resume: Go on where an earlier start of the same command ended: what OUT/trials.jsonl has
+            of it is not made again.
     """
     say = teller()
     say(opening(link, acknowledge))
     keep_programs()
-    agent = Agent.load(folder, seed)
+    source = shipped.source(folder, pretrained)
+    agent = Agent.load(source.agent, seed)
     if not unfinished:
-        refuse_unfinished(folder, agent)
-    out = out or folder / "adapt" / re.sub(r"[^\w.+-]", "_", f"robot-{damage}")
+        refuse_unfinished(source.agent, agent)
+    out = out or source.out / "adapt" / re.sub(r"[^\w.+-]", "_", f"robot-{damage}")
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file: give another --out")
     config = agent.config
@@ -101,7 +118,8 @@ def adapt(
             link=link,
             clock=clock,
             acknowledge=acknowledge,
-            limits={**inherited(folder), **living.narrowed(limits or {})},
+            limits={**inherited(source.agent), **living.narrowed(limits or {})},
+            get_up=get_up,
         )
     )
     if live.limits:
@@ -109,19 +127,25 @@ def adapt(
         say(f"narrower limits hold: {held}")
     options = {"trials": trials, "prior": prior, "unsafe_limit": unsafe_limit}
     adaptation.check(agent, damage, trials, None, None, prior, unsafe_limit)
-    if latched := last_fault(folder):
-        say(f"when this robot was last used from {folder} it was made limp: {latched}")
+    lift = Lift(robots.robot(config.robot), live.get_up)
+    if latched := last_fault(source.agent):
+        say(f"when this robot was last used from {source.agent} it was made limp: {latched}")
+    about = {"agent": signature(source.agent, agent.seed), "damage": damage, **options}
+    past = pasts.read(out, about, say) if resume else Past()
     out.mkdir(parents=True, exist_ok=True)
     kept = None
     try:
-        with gated(out, live, say) as engine:
-            kept = Kept(out, say, damage=damage, **options)
-            found = adapted(agent, engine, damage, say, kept, **options)
+        with gated(out, live, say, lift) as engine:
+            kept = Kept(out, say, resumed=resume, **about)
+            found = adapted(agent, engine, damage, say, kept, lift, past, **options)
     except BaseException:
         if kept is not None:
-            say(f"ended early; each rollout that was over by then is in {kept.path}")
+            said = f"ended early; each rollout that was over by then is in {kept.path}"
+            say(f"{said}: the same command with --resume goes on from there")
         raise
     print(summary(found))
+    if lift.riser.count:
+        print(f"  it had fallen and got up by script {lift.riser.count} times")
     write_whole(out / "adaptation.json", durable.to_json(adaptation.as_json(agent, found)))
     for path in (out / "adaptation.json", *picture.draw(out, found, title(agent, found))):
         print(f"-> {path}")
@@ -163,21 +187,41 @@ def opening(link: str, acknowledge: str) -> str:
 
 
 def adapted(
-    agent: Agent, engine: Wired, damage: str, say: Say, kept: Kept, **options: Any
+    agent: Agent,
+    engine: Wired,
+    damage: str,
+    say: Say,
+    kept: Kept,
+    lift: Lift,
+    past: Past,
+    **options: Any,
 ) -> Adaptation:
-    """The search on the robot behind an engine; each rollout is told and written as it ends."""
+    """The search on the robot behind an engine; each rollout is told and written as it ends.
+
+    Those that are past are told, too, and not made.
+    """
     config = agent.config
     say("compiling; the robot stays limp meanwhile")
     # Until all is compiled nobody has it stand up: then it waits for nobody.
     set_down, engine.set_down = engine.set_down, None
     robot = Arena(LeggedBody(engine), tasks.task(config.task, engine.spec, config), radius=None)
     skills = candidates(agent)
+    most = min(options["trials"], len(skills))
+    past.fit(most, adaptation.AGAIN)
     Pilot(agent.policy, skills[[0]], np.array([0]))(robot.start(), 0)
     value(agent, skills)
     engine.set_down = set_down
-    most = min(options["trials"], len(skills))
-    progress = Trials(engine, most + 2 * adaptation.AGAIN, playing.STEPS)
-    engine.stepped = progress.step
+    progress = Trials(engine, most + 2 * adaptation.AGAIN, playing.STEPS, earlier=past.count)
+
+    def stepped() -> None:
+        if not lift.busy:  # those of the script are nobody's rollout
+            lift.watch(engine)
+            progress.step()
+
+    def rose(number: int, seconds: float, up: bool) -> None:
+        kept.write(kind="rise", number=number, seconds=round(seconds, 3), up=up)
+
+    engine.stepped, lift.ended = stepped, rose
     length = duration(progress.count * progress.steps * engine.spec.period)
     print(
         f"{most} skills to try, then the best before and the best now {adaptation.AGAIN} times "
@@ -188,25 +232,31 @@ def adapted(
     say(f"each rollout is written to {kept.path} as it ends")
     made = 0
 
-    def ended(text: str) -> None:
+    def ended(text: str, line: dict[str, Any]) -> None:
         nonlocal made
         made += 1
+        if made <= past.count:
+            print(f"{text}, by an earlier start", flush=True)
+            return
+        kept.write(**line)
         progress.over(made)
         print(f"{text}, ETA {duration(progress.left)}", flush=True)
 
     def told(it: Attempt) -> None:
         z = skills[it.skill].tolist()
-        kept.write(kind="trial", number=it.number, row=it.skill, skill=z, **results(it.trial))
-        ended(line(it, most))
+        about = {"kind": "trial", "number": it.number, "row": it.skill, "skill": z}
+        ended(line(it, most), about | results(it.trial))
 
     def fresh(name: str, number: int, trial: Trial) -> None:
-        kept.write(kind=name, number=number, **results(trial))
         ended(
             f"again, best {'before' if name == 'before' else 'now'}, {number} of "
-            f"{adaptation.AGAIN}: returned {trial.ret:8.2f}{interrupted(trial)}"
+            f"{adaptation.AGAIN}: returned {trial.ret:8.2f}{interrupted(trial)}",
+            {"kind": name, "number": number} | results(trial),
         )
 
-    return adaptation.adapt(agent, damage, robot=robot, told=told, fresh=fresh, **options)
+    return adaptation.adapt(
+        agent, damage, robot=robot, past=past, told=told, fresh=fresh, **options
+    )
 
 
 def results(it: Trial) -> dict[str, Any]:

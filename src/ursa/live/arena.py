@@ -47,6 +47,7 @@ class Homing:
     active: bool = False
     count: int = 0  # times that homing began
     outs: int = 0  # times that the robot was found beyond the edge
+    lasted: int = 0  # control steps on the way home, this time
     zone: Zone = Zone.INSIDE
 
 
@@ -70,6 +71,7 @@ def follow(arena: Arena, homing: Homing, x: float, y: float) -> Homing:
         active=active,
         count=homing.count + (active and not homing.active),
         outs=homing.outs + (here is Zone.OUT and homing.zone is not Zone.OUT),
+        lasted=homing.lasted + 1 if active else 0,
         zone=here,
     )
 

@@ -17,14 +17,15 @@ from types import FrameType
 from ursa.errors import UserError
 
 SUPERVISOR = "URSA_SUPERVISOR"  # variable of the environment: the pid of who looks after us
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # the last: its terminal is gone
 STACKS = signal.SIGUSR1  # tells a process to write down where it is
 MISTAKE = 2  # exit code of what a person has to put right
 
 
 class Ending:
     """Whether this process has been asked to end. A second signal ends it at once, later ones do
-    nothing: they must not cut the farewell short.
+    nothing: they must not cut the farewell short. A terminal that is gone asks only once, however
+    often that is told, and not at all who was started to outlive it (`nohup`).
 
     The handlers stay what they are until `close`. Were they taken away while a signal waits to be
     handled, Python would drop it with an OSError that nobody can catch.
@@ -37,7 +38,9 @@ class Ending:
         said = os.environ.get(SUPERVISOR, "")
         self._supervisor = int(said) if said.isdigit() else None
         self._signalled, self._over, self._longest = False, False, longest
-        self._before = {number: signal.signal(number, self._ask) for number in SIGNALS}
+        self._before = {
+            number: signal.signal(number, self._ask) for number in SIGNALS if not _outlives(number)
+        }
         self._before[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._now)
 
     @property
@@ -58,9 +61,9 @@ class Ending:
                 signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
-        if self._signalled:
+        if self._signalled and number != signal.SIGHUP:
             self._now(number, frame)
-        else:
+        elif not self._signalled:
             self._signalled = True
             signal.alarm(self._longest)
 
@@ -68,6 +71,11 @@ class Ending:
         if not (self._over or Ending.finished):
             self._over = True
             raise SystemExit(128 + number)  # by way of every `finally` and `with`
+
+
+def _outlives(number: int) -> bool:
+    """Whether somebody wants us to go on when the terminal is gone."""
+    return number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN
 
 
 @contextmanager
@@ -88,6 +96,7 @@ def enter(main: Callable[[Path], int]) -> None:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     for name in ("ursa", "__main__"):  # ours; what others think worth telling is too much
         logging.getLogger(name).setLevel(logging.INFO)
+    sys.path.append("")  # a robot or task of yours may lie in this folder; it hides nothing else
     if len(sys.argv) != 2:
         sys.exit(f"usage: python -m {main.__module__} FOLDER")
     try:

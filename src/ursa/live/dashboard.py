@@ -1,5 +1,6 @@
 """Dashboard: one line that says how a run on a robot is doing, as wide as the terminal."""
 
+import logging
 import math
 import os
 import sys
@@ -7,7 +8,8 @@ import textwrap
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import TextIOBase
 from typing import TextIO
@@ -16,6 +18,7 @@ from ursa.gate.mailbox import Told
 from ursa.journal import WINDOW, duration
 from ursa.live import notice
 from ursa.live.gating import clamps, interventions
+from ursa.live.outlet import READING, Outlet, write_all
 from ursa.live.supervisor import Supervisor
 from ursa.live.tally import SHOWN
 
@@ -36,7 +39,8 @@ class Status:
     interventions: int
     clamps: int
     restarts: int
-    homings: int = 0  # these four are shown when they are not zero
+    homings: int = 0  # these five are shown when they are not zero
+    stuck: int = 0
     outs: int = 0
     lost: int = 0
     rises: int = 0
@@ -101,7 +105,10 @@ def _parts(status: Status) -> dict[str, str]:
 
 
 class Dashboard:
-    """Shows a supervisor's state: redrawn on a terminal, repeated at times in a file."""
+    """Shows a supervisor's state: redrawn on a terminal, repeated at times in a file.
+
+    Whoever shows or says something never waits for the terminal, nor hears of its trouble.
+    """
 
     def __init__(
         self,
@@ -114,7 +121,12 @@ class Dashboard:
         self._marks: deque[tuple[float, int]] = deque()
         self._shown = -math.inf
         self._drawn: list[str] = []  # what stands below all that was said
+        self._left_out = 0  # things said that nobody could read, as far as that was told
         self._lock = threading.Lock()  # a key is answered, a black box failed: from other threads
+        self._descriptor = _descriptor(self._stream)
+        # Memory takes everything at once; only a terminal, a pipe or a file can keep us waiting.
+        outlet = None if self._descriptor is None else Outlet(self._write, "dashboard")
+        self._outlet: Outlet[Status | str] | None = outlet
 
     def show(self, supervisor: Supervisor) -> None:
         """The line, when its time has come."""
@@ -123,23 +135,51 @@ class Dashboard:
             return
         self._shown = now
         status = self.status(supervisor, now)
-        if self._quiet:
-            return
-        with self._lock:
-            if self._redraws:
-                drawn = fitted(status, self._width() - 1)  # the last column may wrap by itself
-                self._stream.write(self._wiped() + "\n".join(drawn))
-                self._drawn = drawn
-            else:
-                self._stream.write(f"{line(status)}\n")
-            self._stream.flush()
+        if not self._quiet:
+            self._put(status, passing=True)
 
     def say(self, text: str) -> None:
         """Something that happened, on lines of its own above the status; also when quiet."""
-        with self._lock:
-            self._stream.write(f"{self._wiped()}ursa: {text}\n")
+        self._put(text, passing=False)
+
+    def close(self) -> None:
+        """The last words get out, if somebody reads them."""
+        if self._outlet is not None:
+            self._outlet.close(READING)
+
+    def _put(self, thing: Status | str, *, passing: bool) -> None:
+        if self._outlet is not None:
+            self._outlet.put(thing, passing)
+        else:
+            with self._lock, suppress(OSError, ValueError):
+                self._write(thing)
+
+    def _write(self, thing: Status | str) -> None:
+        """A status or something said; OSError if nobody reads."""
+        if isinstance(thing, str):
+            said = [*self._gap(), f"ursa: {thing}"]
+            self._out(f"{self._wiped()}{chr(10).join(said)}\n")
             self._drawn = []
+        elif self._redraws:
+            drawn = fitted(thing, self._width() - 1)  # the last column may wrap by itself
+            self._out(self._wiped() + "\n".join(drawn))
+            self._drawn = drawn
+        else:
+            self._out(f"{line(thing)}\n")
+
+    def _gap(self) -> list[str]:
+        """That something is missing here, once."""
+        lost = 0 if self._outlet is None else self._outlet.lost
+        missing, self._left_out = lost - self._left_out, lost
+        return [f"ursa: {missing} messages are missing here, nobody read them"] if missing else []
+
+    def _out(self, text: str) -> None:
+        if self._descriptor is None:
+            self._stream.write(text)
             self._stream.flush()
+        else:
+            coding = getattr(self._stream, "encoding", None) or "utf-8"
+            write_all(self._descriptor, text.encode(coding, errors="replace"))
 
     def _width(self) -> int:
         try:
@@ -176,6 +216,37 @@ class Dashboard:
         )
 
 
+class Voice(logging.Handler):
+    """What the program notes is said, too, by the same way: never past it to the terminal."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._say = say
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._say(record.getMessage())
+
+
+@contextmanager
+def spoken(say: Callable[[str], None]) -> Iterator[None]:
+    """Notes of ours are said inside this block."""
+    voice, ours = Voice(say), logging.getLogger("ursa")
+    ours.addHandler(voice)
+    try:
+        yield
+    finally:
+        ours.removeHandler(voice)
+
+
+def _descriptor(stream: TextIOBase | TextIO) -> int | None:
+    """The number by which the kernel knows a stream; None: it does not."""
+    try:
+        stream.flush()
+        return stream.fileno()
+    except (OSError, ValueError):
+        return None
+
+
 def _mode(supervisor: Supervisor, told: Told | None) -> str:
     """Of the gate; what a dead one told last is not what the robot does now."""
     if told is None:
@@ -192,6 +263,8 @@ def _note(supervisor: Supervisor, told: Told | None, rate: float) -> str:
     paused = "" if beat is None else str(beat.said.get("paused", ""))
     if paused:
         return f"NOT RECORDING: {paused}"
+    if asked := supervisor.asked:
+        return asked
     return notice.words(supervisor.notice) or supervisor.diary.refusal or _busy(supervisor, rate)
 
 

@@ -19,6 +19,7 @@ from ursa.gate.link import Link, address
 from ursa.gate.machine import GateState
 from ursa.gate.mailbox import Told
 from ursa.gate.modes import SERVO_MODES, Counts, Event, Kind, Mode, Order
+from ursa.gate.spells import Spells, spoken
 from ursa.gate.where import Receiver
 from ursa.gate.wire import Command, Refused, State
 from ursa.live import child, settings
@@ -116,6 +117,7 @@ class Mouth:
         self._teller, self._box = mailbox.Teller(folder), blackbox.BlackBox(folder)
         self._events = slots.Writer(shared(folder) / "events", EVENTS)
         self._pulse = pulse.Pulse(folder, "gate")
+        self._spells: Spells = {}
         self.last = self._teller.last
 
     def say(
@@ -129,7 +131,8 @@ class Mouth:
         """One cycle."""
         self._teller.tell(told)
         self._box.note(told.now, told.mode, packet, command, events)
-        for event in events:
+        spells, self._spells = spoken(told.now, events, self._spells)
+        for event in spells:
             if event.kind in CLAMPS:  # a bold policy meets them all the time: counted is enough
                 continue
             said = [told.cycle, round(told.now, 4), event.kind.value, int(event.level)]

@@ -6,18 +6,22 @@ from ursa.errors import UserError
 from ursa.run import folder, pretrained, settings
 
 TASK = "velocity"
+SHIPPED, SCRIPT = "auto", "script"
 
 
 def checked(homing: str, robot: str) -> str:
     """The agent of `--homing`, as the actor finds it from anywhere; UserError if it is none.
 
-    "" stays "": a scripted trot.
+    "auto" is the one that comes with ursa for this robot, if there is one; "" a scripted trot.
     """
-    if not homing:
-        return homing
+    if homing == SHIPPED:
+        name = f"{robot}-{TASK}"
+        return name if name in pretrained.names() else ""
+    if homing in ("", SCRIPT):
+        return ""
     place = pretrained.opened(homing)
     agent = place / "agent" if (place / "agent").is_dir() else place
-    wanted = f"want the folder of an agent of {robot} / {TASK}, or leave it out for a scripted trot"
+    wanted = f"want the folder of an agent of {robot} / {TASK}, or {SCRIPT} for a scripted trot"
     if not (agent / folder.CONFIG).exists() or not any(agent.glob("seed_*")):
         raise UserError(f"homing = {homing}: there is no agent; {wanted}")
     config = settings.read(agent / folder.CONFIG, whole=False)

@@ -1,14 +1,13 @@
 """Homeward: the way back to the middle of the arena, by script or with the skills of an agent."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from ursa.errors import UserError
 from ursa.gate.mailbox import Pose
 from ursa.live import arena as floor
+from ursa.live import guided
 from ursa.live.homing import step_home
 from ursa.robot.reading import up_of
 from ursa.robot.spec import RobotSpec
@@ -34,17 +33,14 @@ class Script:
 class Guide:
     """An agent trained to walk at a velocity: its nearest skill to the one that leads home."""
 
-    def __init__(self, folder: Path, spec: RobotSpec, disc: floor.Arena) -> None:
+    def __init__(self, folder: str, spec: RobotSpec, disc: floor.Arena) -> None:
         from ursa.run.agent import Agent  # JAX, and a file to read: only if it is wanted
 
-        self._agent, self._disc = Agent.load(folder), disc
-        config = self._agent.config
-        if config.robot != spec.name or config.task != "velocity":
-            raise UserError(
-                f"homing = {folder}: an agent of {config.robot} / {config.task}, want one of "
-                f"{spec.name} / velocity; leave it empty for a scripted trot"
-            )
+        self._agent, self._disc = Agent.load(guided.checked(folder, spec.name)), disc
         self._skills = self._agent.skills
+        # Compiled now: on the way it would stop the robot for seconds.
+        self._agent.act(np.zeros(self._agent.observation_size), self._skills[0])
+        self._agent.reset()
 
     def begin(self) -> None:
         self._agent.reset()
@@ -62,4 +58,4 @@ def upright(quaternion: Float[Array, " 4"]) -> bool:
 
 def guide(folder: str, spec: RobotSpec, disc: floor.Arena) -> Any:
     """Who leads home: the agent in a folder, or the script."""
-    return Guide(Path(folder), spec, disc) if folder else Script(spec, disc)
+    return Guide(folder, spec, disc) if folder else Script(spec, disc)

@@ -2,6 +2,7 @@
 
 They are heard by a thread that does nothing else, and become orders in the gate's memory there and
 then: a program that computes, writes to a slow disk or waits for a terminal does not delay them.
+What they mean is `presses.py`.
 """
 
 import contextlib
@@ -17,32 +18,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from ursa.gate.modes import Order
+from ursa.live.presses import TWICE, Presses, answered, heard, passed
 
-MEANING = {
-    "s": Order.STOP,
-    "S": Order.STOP,
-    " ": Order.STOP,
-    "\n": Order.STOP,
-    "\r": Order.STOP,
-}
-TWICE = 3.0  # s from one `a` to the next: a robot stands up after it, so no word typed here does it
-AGAIN = f"a again within {TWICE:g} s: it will stand up"
 INPUT, CHARACTERS = 0, 6  # of what termios knows of a terminal
 NONE = b"\0"  # no key at all
+AT_ONCE = termios.TCSANOW  # to wait until all was read would be for ever where nobody reads
 URGENT = 40  # real-time priority of the thread, below the gate's: it sleeps but for a key
-
-
-def understood(key: str, now: float, first: float | None) -> tuple[Order | None, float | None]:
-    """What a key orders, and when the first `a` was pressed if another one would acknowledge.
-
-    >>> understood("a", 9.0, None), understood("a", 12.0, 9.0)[0].value
-    ((None, 9.0), 'acknowledge')
-    """
-    if key not in ("a", "A"):
-        return MEANING.get(key), None
-    if first is not None and 0 <= now - first <= TWICE:
-        return Order.ACKNOWLEDGE, None
-    return None, now
 
 
 def described(present: bool, folder: Path) -> str:
@@ -51,7 +32,8 @@ def described(present: bool, folder: Path) -> str:
     if present:
         return (
             "keys: s, space or Enter stops the robot (limp); a twice within "
-            f"{TWICE:g} s acknowledges, then it stands up; Ctrl-C ends the run in order"
+            f"{TWICE:g} s acknowledges (held down it does not), then it stands up; Ctrl-C ends the "
+            "run in order"
         )
     return (
         f"there are no keys here (stdin is no terminal of ours): the remote stops the robot, and "
@@ -85,20 +67,32 @@ class Keys:
 
     def _listen(self, order: Callable[[Order], object], say: Callable[[str], object]) -> None:
         assert self._handle is not None
-        first: float | None = None
+        presses = Presses()
         with contextlib.suppress(OSError, AttributeError):  # this thread alone, where allowed
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(URGENT))
         with contextlib.suppress(OSError):  # the terminal is gone: nobody can press anything
-            while self._bell not in (ready := select.select([self._handle, self._bell], [], [])[0]):
-                pressed = os.read(self._handle, 64) if ready else b""
-                if not pressed:
+            while True:
+                ready = select.select(
+                    [self._handle, self._bell], [], [], presses.wait(time.monotonic())
+                )[0]
+                if self._bell in ready:
                     return
-                for key in pressed.decode(errors="replace"):
-                    given, first = understood(key, time.monotonic(), first)
+                now, before = time.monotonic(), presses
+                if ready:
+                    pressed = os.read(self._handle, 64)
+                    if not pressed:
+                        return
+                    for key in pressed.decode(errors="replace"):
+                        presses, given = heard(presses, key, now)
+                        if given is not None:
+                            order(given)
+                else:
+                    presses, given = passed(presses, now)
                     if given is not None:
                         order(given)
-                if first is not None:  # by a thread of its own: a mute terminal holds up no stop
-                    threading.Thread(target=say, args=(AGAIN,), daemon=True).start()
+                answer = answered(before, presses)
+                if answer:  # by a thread of its own: a mute terminal holds up no stop
+                    threading.Thread(target=say, args=(answer,), daemon=True).start()
 
     def close(self) -> None:
         """Listen no longer. May be called twice."""
@@ -115,7 +109,7 @@ class Keys:
 def of_terminal() -> Iterator[Keys]:
     """The keys of the terminal that this process was started from, one by one; put back after."""
     handle = sys.stdin.fileno() if sys.stdin is not None and sys.stdin.isatty() else None
-    if handle is None or os.tcgetpgrp(handle) != os.getpgrp():  # in the background it is not ours
+    if handle is None or not _ours(handle):
         with closing(Keys(None)) as none:
             yield none
         return
@@ -127,7 +121,15 @@ def of_terminal() -> Iterator[Keys]:
             yield keys
     finally:
         with contextlib.suppress(termios.error):
-            termios.tcsetattr(handle, termios.TCSADRAIN, before)
+            termios.tcsetattr(handle, AT_ONCE, before)
+
+
+def _ours(handle: int) -> bool:
+    """Whether what is typed there is for us: not in the background, nor on somebody else's."""
+    try:
+        return os.tcgetpgrp(handle) == os.getpgrp()
+    except OSError:  # a terminal, but not the one that we were started from
+        return False
 
 
 def _unsuspended(handle: int) -> None:

@@ -49,6 +49,7 @@ def learn(
     with ExitStack() as stack:
         stack.enter_context(closing(Claim(out / place.LOCK, out)))
         key = secret.make(out / secret.NAME)
+        memory.sweep(out)
         replica = stack.enter_context(closing(Replica(out)))
         door = stack.enter_context(closing(channels.Door(address, key)))
         desk = stack.enter_context(closing(Desk(door, replica)))
@@ -92,6 +93,7 @@ def _end(ward: Ward, patience: float, say: Say) -> None:
         if time.monotonic() - begun > patience:
             say(f"the learner did not end within {patience:g} s and was killed")
             ward.kill()
+            break
         time.sleep(LOOK)
 
 

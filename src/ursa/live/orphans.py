@@ -21,13 +21,14 @@ def leave(folder: Path, live: Live, say: Callable[[str], None]) -> None:
     """Wait until no process of an earlier start is left; who hangs is killed. UserError: a stranger
     holds a part of the run."""
     begun, told = time.monotonic(), False
+    killed: set[int] = set()  # who was: it may take a while to die, and has no words meanwhile
     while found := present(folder):
         if not told:
             say(f"waiting for {', '.join(found)} of an earlier start to end")
             told = True
         if time.monotonic() - begun > live.patience.end:
             for role in found:
-                _end(folder, live, role)
+                _end(folder, live, role, killed)
         time.sleep(PAUSE)
 
 
@@ -48,21 +49,26 @@ def played(folder: Path, role: str) -> bool:
     return False
 
 
-def _end(folder: Path, live: Live, role: str) -> None:
+def _end(folder: Path, live: Live, role: str, killed: set[int]) -> None:
     """Kill the process that beat last, if it is what we think it is."""
     beat = pulse.last(folder, role)
-    if beat is None:
-        pid = 0
-    else:
-        pid = beat.pid
-    module = getattr(live.modules, role)
-    words: list[str] = []
-    with contextlib.suppress(OSError):
-        words = (PROCESSES / str(pid) / "cmdline").read_bytes().decode(errors="replace").split("\0")
-    if module not in words:
+    if beat is not None and beat.pid in killed:
+        return
+    if beat is None or not plays(beat.pid, getattr(live.modules, role), folder):
         raise UserError(
             f"{role} of {folder} is played by a process that this run did not start: end it first "
             f"(its number is in {shared(folder) / f'pulse.{role}.writer.lock'})"
         )
+    killed.add(beat.pid)
     with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
+        os.kill(beat.pid, signal.SIGKILL)
+
+
+def plays(pid: int, module: str, folder: Path) -> bool:
+    """Whether a process was started as this module for this very folder, by whatever path."""
+    process = PROCESSES / str(pid)
+    try:
+        *words, place, _ = (process / "cmdline").read_bytes().split(b"\0")
+        return module.encode() in words and (process / "cwd" / os.fsdecode(place)).samefile(folder)
+    except (OSError, ValueError):  # gone, not ours to look at, or started without words
+        return False

@@ -27,11 +27,30 @@ class Riser:
         """Somebody else moved the robot, or it was limp: begin to watch anew."""
         self._lain, self._rise = 0, None
 
+    @property
+    def able(self) -> bool:
+        """Whether there is a script, and it may be played."""
+        return self._wait > 0
+
+    @property
+    def rising(self) -> bool:
+        """Whether the script has begun and is not over."""
+        return self._rise is not None
+
+    @property
+    def left(self) -> float:
+        """Seconds that it still lies before the script begins."""
+        return max(0.0, self._wait - self._lain * self._spec.period)
+
+    def watch(self, quaternion: Float[Array, " 4"]) -> None:
+        """A step in which somebody else has the robot, whatever becomes of it."""
+        self._lain = 0 if upright(quaternion) else self._lain + 1
+
     def __call__(self, quaternion: Float[Array, " 4"]) -> Float[Array, " A"] | None:
         """What the robot does now to get up; None: it does as it likes."""
         if self._rise is None:
-            self._lain = 0 if upright(quaternion) else self._lain + 1
-            if not self._wait or self._lain * self._spec.period <= self._wait:
+            self.watch(quaternion)
+            if not self.able or self._lain * self._spec.period <= self._wait:
                 return None
             self._rise = getup.Rise()
             self.count += 1

@@ -5,6 +5,7 @@ that is wrong with it is said at once, before anything is sent to a robot.
 """
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from ipaddress import ip_address
@@ -28,6 +29,16 @@ HUGE = 2**53  # no whole number here is larger, and a float holds it
 ROLES = ("gate", "recorder", "learner", "actor")  # in the order they are started
 # A robot may hold its last target while its gate hangs; an emulator that waits for it hurts nobody.
 HUNG = {"wall": 0.5, "shared": 5.0}  # s
+CARRIER = "ursa.live.carrying"  # plays the learner where that is on another machine
+# A file of a run is never a reason to run something: who may play a role is known here. A variable
+# of the environment can name more, by commas, for whoever has a module of their own.
+PLAYERS = {
+    "gate": ("ursa.live.gating",),
+    "recorder": ("ursa.live.recording",),
+    "learner": ("ursa.live.learning", CARRIER),
+    "actor": ("ursa.live.acting",),
+}
+MORE = "URSA_MODULES"
 ACKNOWLEDGE = ("operator", "emulator")
 STARTS = ("new", "resumed")
 
@@ -93,6 +104,7 @@ class Live:
     arena_radius: float = _number(2.5, 0.2, 1000.0, "m")
     arena_margin: float = _number(0.5, 0.05, 100.0, "m")  # home from this far inside the edge
     homing: str = ""  # folder of a velocity agent that walks home; "": a scripted trot
+    homing_time: float = _number(60.0, 5.0, 3600.0, "s")  # on its way home, then it asks for a hand
     get_up: float = _number(8.0, 0.0, 60.0, "s")  # lies so long, then gets up by script; 0: never
     # rows: how wide the vectors are
     observation: int = _number(1, 1, 10**6, "numbers")
@@ -105,6 +117,7 @@ class Live:
     restarts: Restarts = Restarts()
     blackbox: float = _number(60.0, 0.1, 600.0, "s")  # kept in memory for the day of a fault
     room: float = _number(1.0, 0.0, 1e6, "GB")  # of disk that must be free at the start
+    room_low: float = _number(5.0, 0.0, 1e6, "GB")  # free disk: below it we say so, while it runs
 
     @property
     def layout(self) -> Layout:
@@ -174,11 +187,22 @@ def check(live: Live) -> Live:
             f"{live.arena_radius} m"
         )
     for role in ROLES:
-        if not all(part.isidentifier() for part in getattr(live.modules, role).split(".")):
-            wrong.append(f'modules.{role} = "{getattr(live.modules, role)}": want a module')
+        module, known = getattr(live.modules, role), _players(role)
+        if module not in known:
+            wrong.append(
+                f'modules.{role} = "{module}": want {" or ".join(known)}; one of your own is run '
+                f"only if the environment names it, too: {MORE}=MODULE,..."
+            )
     if wrong:
         raise UserError("this robot cannot be run:\n  " + "\n  ".join(wrong))
     return live
+
+
+def _players(role: str) -> tuple[str, ...]:
+    """Modules that may be started for a role."""
+    more = os.environ.get(MORE, "").split(",")
+    named = (each for each in more if all(part.isidentifier() for part in each.split(".")))
+    return (*PLAYERS[role], *named)
 
 
 def _listening(pose: str) -> None:

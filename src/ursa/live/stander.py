@@ -4,11 +4,13 @@ For commands that use a robot without learning on it. The gate is a process, as 
 the robot down when it is asked to end, and when we die; should it die or hang, we make the robot
 limp as soon as a supervisor would, and give up. The keys of the terminal are those of a run, too,
 and what the gate found and did is written down as in a run. Nothing stands up before a person has
-looked: nobody knows what became of the robot since it was last used.
+looked: nobody knows what became of the robot since it was last used. One that lies on its back or
+side while its motors serve gets up by the script of a run; one that is limp waits for a hand.
 """
 
+import math
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,10 +24,13 @@ from ursa.live.conduct import Given
 from ursa.live.gatekeeper import Gatekeeper
 from ursa.live.gating import NEWS
 from ursa.live.homeward import upright
+from ursa.live.lift import Lift
+from ursa.live.outlet import READING, Outlet
 from ursa.live.scribe import Scribe
 from ursa.live.settings import Live
 from ursa.live.vigil import Vigil
 from ursa.robot import registry as robots
+from ursa.shared import place, pulse
 from ursa.shared.clock import open_clock
 from ursa.shared.sleepers import Sleepers
 
@@ -46,12 +51,15 @@ class Stander:
         say: Say,
         watch: Callable[[], None] = lambda: None,
         present: bool = True,
+        lift: Lift | None = None,
     ) -> None:
         """`watch` is called all the time, and raises when there is no gate any more; `present`:
-        there are keys to press."""
+        there are keys to press; `lift` gets up who has fallen, None: nobody does."""
         self._folder, self._live, self._orders, self._wishes = folder, live, orders, wishes
         self._say, self._watch, self._present = say, watch, present
         self._limits, self._itself = live.gate_limits(), live.acknowledge == "emulator"
+        self._lift = lift or Lift(robots.robot(live.robot), 0.0)
+        self._warned = 0  # number of the last rise that was announced
 
     def __call__(self, engine: Wired) -> None:
         """Stand up anew, also from running; returns when it stands upright and follows wishes."""
@@ -59,17 +67,21 @@ class Stander:
         announced = False  # it may be ordered again and again: a robot on its back does not obey
         while True:
             self._watch()
-            engine.idle()
+            if not self._lift.step(engine):
+                engine.idle()
             told = engine.told
             if told is None:
                 continue
             stood = stood or (told.ready and upright(engine.state.quaternion))
             if stood and engine.running:
                 return
-            order = self._next(told, given, stood)
+            lies = self._lies(told)
+            if lies:
+                self._warn()
+            order = self._next(told, given, stood, lies)
             if order is not None:
                 rises = order is Order.STAND and not told.ready and told.mode not in FOLLOWING
-                if rises and not announced:
+                if rises and not announced and upright(engine.state.quaternion):
                     announced = True
                     self._say("the robot stands up now; keep clear")
                 self._orders.order(order)
@@ -81,16 +93,34 @@ class Stander:
             if waited > LONGEST:
                 what = self._why(told)
                 raise UserError(f"the robot did not stand up within {LONGEST:g} s: {what}")
-            if waited > LONG and not told_why:
+            if waited > LONG and not told_why and not lies:
                 told_why = "late"
                 what = self._why(told)
                 self._say(f"the robot does not stand up; set it on its belly: {what}")
 
-    def _next(self, told: mailbox.Told, given: Given, stood: bool) -> Order | None:
+    def _lies(self, told: mailbox.Told) -> bool:
+        """Whether it lies on its back or side, and the script will see to that."""
+        serves = told.mode in FOLLOWING or told.ready
+        if not (self._lift.able and serves) or told.state is None:
+            return False
+        return self._lift.busy or not upright(told.state.quaternion)
+
+    def _warn(self) -> None:
+        """Once for each time that it gets up, before it does."""
+        riser = self._lift.riser
+        number = riser.count + (not riser.rising)
+        if number > self._warned:
+            self._warned = number
+            when = f"in {math.ceil(riser.left)} s" if riser.left else "now"
+            self._say(f"the robot has fallen and gets up by itself {when}; keep clear")
+
+    def _next(self, told: mailbox.Told, given: Given, stood: bool, lies: bool) -> Order | None:
         if told.mode in FOLLOWING and not stood:
+            if lies:  # the script has it, or will
+                return None
             again = given.order is not Order.STAND or told.now - given.time > 1.0
             return Order.STAND if again else None
-        if told.ready and not stood:  # it stands on nothing: somebody has to turn it over
+        if told.ready and not stood and not lies:  # on nothing: somebody has to turn it over
             return None
         wish = self._wishes.newest()
         return conduct.next_order(
@@ -109,13 +139,25 @@ class Stander:
 
 
 @contextmanager
-def gated(folder: Path, live: Live, say: Say) -> Iterator[Wired]:
-    """A robot behind a gate of our own; it lies down when the block ends, whatever way."""
+def gated(folder: Path, live: Live, say: Say, lift: Lift | None = None) -> Iterator[Wired]:
+    """A robot behind a gate of our own; it lies down when the block ends, whatever way.
+
+    `lift` gets it up when it has fallen; None: one as the settings ask for.
+    """
+    lift = lift or Lift(robots.robot(live.robot), live.get_up)
     with ExitStack() as stack:
+        # Whoever looks after the gate must not wait for a terminal that nobody reads.
+        words: Outlet[str] = Outlet(say, "words")
+        stack.callback(words.close, READING)
+        say = words.put
         ready.held(stack, folder, live, say)
+        place.sweep(folder)
+        stack.callback(forget, folder)
         live = asking(live)
         settings.write(folder, live)
         gating.create(folder, live)
+        pulse.create(folder, "actor")  # we are nobody else: its counts are written down
+        lift.begun = lambda number: counted(folder, number)
         scribe = stack.enter_context(closing(Scribe(folder, say)))
         pressed = stack.enter_context(closing(mailbox.Orderer(folder, "keys")))
         terminal = stack.enter_context(keys.of_terminal())
@@ -142,8 +184,25 @@ def gated(folder: Path, live: Live, say: Say) -> Iterator[Wired]:
             if begun is not None and clock.now() - begun > LONG:
                 raise UserError(f"the robot at {live.link} says nothing; is it switched on?")
             engine.idle()
-        engine.set_down = Stander(folder, live, orders, wishes, say, vigil.check, terminal.present)
+        engine.set_down = Stander(
+            folder, live, orders, wishes, say, vigil.check, terminal.present, lift
+        )
         yield engine
+
+
+def forget(folder: Path) -> None:
+    """Give the memory back, unless the robot waits for a person: that is still known then."""
+    with suppress(UserError), closing(mailbox.Listener(folder)) as ear:
+        told = ear.newest()
+        if told is not None and told.fault not in ("", *NEWS):
+            return
+    place.forget(folder)
+
+
+def counted(folder: Path, number: int) -> None:
+    """So often it got up by script; the scribe reads it, as a supervisor reads its actor's."""
+    with closing(pulse.Pulse(folder, "actor")) as actor:
+        actor.beat(number, rises=number)
 
 
 def asking(live: Live) -> Live:

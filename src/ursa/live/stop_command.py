@@ -127,7 +127,12 @@ def _order(folders: Sequence[Path], order: Order) -> int:
 
 
 def _speak(stack: ExitStack, folder: Path, order: Order) -> Spoken:
-    ears = stack.enter_context(closing(mailbox.Listener(folder)))
+    try:
+        ears = stack.enter_context(closing(mailbox.Listener(folder)))
+    except UserError:
+        if _driven(folder):  # it is just beginning, or its memory is damaged
+            raise
+        raise UserError(_unheard(folder, order, None)) from None
     before = ears.newest()
     mouth = stack.enter_context(closing(_mouth(folder)))
     return Spoken(folder=folder, ears=ears, mouth=mouth, number=mouth.order(order), before=before)

@@ -13,18 +13,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ursa.claim import Claim
-from ursa.gate import blackbox, mailbox
 from ursa.gate import link as linking
+from ursa.gate import mailbox
 from ursa.gate.modes import SERVO_MODES, Mode, Order
 from ursa.live import child, conduct, gating, orphans, settings
 from ursa.live import contact as contacts
 from ursa.live import notice as notices
+from ursa.live.boxes import Boxes, Say
 from ursa.live.conduct import Given
 from ursa.live.contact import Contact
 from ursa.live.diary import Diary
 from ursa.live.gatekeeper import Gatekeeper
 from ursa.live.keys import Keys
 from ursa.live.notice import Notice
+from ursa.live.outlet import READING, Outlet, unfailing, write_all
 from ursa.live.ready import LOCK
 from ursa.live.settings import ROLES, Live
 from ursa.live.ward import PAUSE, Ward
@@ -36,7 +38,6 @@ from ursa.shared.sleepers import Sleepers
 DONE, GAVE_UP, INTERRUPTED = 0, 1, 130
 LEAVING = gating.LONGEST_END + 5.0  # s for a gate to leave when all else has failed
 EARLY = ("gate", "recorder")  # the others need the ring that the recorder makes
-Say = Callable[[str], None]
 
 
 class Supervisor:
@@ -46,7 +47,8 @@ class Supervisor:
         self, folder: Path, live: Live, claim: Claim, say: Say, keys: Keys | None = None
     ) -> None:
         """`claim` is that of the folder, and is given back at the end. Nothing is started yet."""
-        self.folder, self.live, self._say = folder, live, say
+        self._say = say = unfailing(say)
+        self.folder, self.live = folder, live
         self._limits, self._claim = live.gate_limits(), claim
         self._keys, self._robot = keys or Keys(None), linking.address(live.link)
         with contextlib.ExitStack() as stack:
@@ -68,9 +70,9 @@ class Supervisor:
             self.diary = Diary(folder)
             self._keys.listen(self._pressed.order, self._say)
             stack.pop_all()
-        self._given, self._unheeded = Given(), ""
+        self._given, self._unheeded, self._passed_on = Given(), "", ""
         self.notice = Notice(due=live.acknowledge == "operator")  # nobody is near an emulator
-        self._dumped: tuple[str, float] = ("", -1.0)
+        self._boxes = Boxes(folder, say)
         self._contact, self._noticed = Contact(real=time.monotonic()), False
         self.last_rows = self.last_updates = 0  # at the end
 
@@ -87,6 +89,15 @@ class Supervisor:
     def progress(self, role: str) -> int:
         beat = self.wards[role].beat
         return 0 if beat is None else beat.progress
+
+    @property
+    def asked(self) -> str:
+        """What somebody is asked to do by those who cannot say it themselves; "": nothing."""
+        for role, word in (("actor", "asks"), ("recorder", "low")):
+            beat = self.wards[role].beat
+            if beat is not None and beat.said.get(word):
+                return str(beat.said[word])
+        return ""
 
     @property
     def restarts(self) -> int:
@@ -155,12 +166,12 @@ class Supervisor:
         self.diary.write(told)
         if told is None:
             return
-        if told.fault and (told.fault, told.since) != self._dumped:
-            self._dumped = told.fault, told.since
+        if self._boxes.due(told):
             what = "FAULT" if told.mode is Mode.FAULT else "LIMP"
             self._say(f"{what}: {told.fault}" + self._way_out(told))
             self._keep(told.fault)
         self._tell_refusals()
+        self._pass_on()
         order = conduct.next_order(
             self._limits,
             told,
@@ -182,7 +193,13 @@ class Supervisor:
         for said in self.diary.unheeded:
             if self.live.acknowledge == "operator" or said != self._unheeded:
                 self._unheeded = said
-                self._say(f"not acknowledged: {said.partition(': ')[2]}")
+                self._say(said)
+
+    def _pass_on(self) -> None:
+        """What actor or recorder ask for, once each time."""
+        before, self._passed_on = self._passed_on, self.asked
+        if self._passed_on.partition(" ")[0] not in ("", before.partition(" ")[0]):
+            self._say(self._passed_on)
 
     def _way_out(self, told: mailbox.Told) -> str:
         if self.live.acknowledge == "emulator" and not conduct.stopped_by_hand(told):
@@ -195,13 +212,7 @@ class Supervisor:
 
     def _keep(self, why: str) -> None:
         """The black box to disk, beside the loop: a key that is pressed must not wait for it."""
-        threading.Thread(target=self._dump, args=(why,)).start()
-
-    def _dump(self, why: str) -> None:
-        try:
-            blackbox.dump(self.folder, why)
-        except Exception as error:  # a disk that is full must not end the care for a robot
-            self._say(f"the black box was not written: {error}")
+        threading.Thread(target=self._boxes.keep, args=(why,)).start()
 
     def end(self) -> bool:
         """Lie down, end the actor, flush, save, end the gate; whether all went in order."""
@@ -218,10 +229,9 @@ class Supervisor:
         self.diary.write(self.told, last=True)
         self.last_rows, self.last_updates = self.rows, self.progress("learner")
         told = self.told
+        if orderly and not (told and told.fault):  # what waits for a person still waits
+            place.forget(self.folder)  # while the folder is ours: the next start may come at once
         self.close()
-        # A shared clock may lie there, and outlives us; and what waits for a person still waits.
-        if orderly and not self.live.virtual and not (told and told.fault):
-            place.forget(self.folder)
         return orderly
 
     def revive_recorder(self, patience: float) -> None:
@@ -256,9 +266,9 @@ class Supervisor:
 
     def _abandon(self) -> None:
         """Leave everything to itself but the robot. The others notice when this process is gone."""
-        self._say("ending in disorder: the robot lies down first")
         self._gatekeeper.end(LEAVING)
         self._keys.close()
+        self._say("ended in disorder: the robot was laid down first")
 
     def close(self) -> None:
         """Let go of the folder. Children that still live notice when this process is gone."""
@@ -297,9 +307,13 @@ def main(folder: Path) -> int:
     ending = child.Ending()
     live = settings.read(folder)
     claim = Claim(folder / LOCK, folder)
+    out = Outlet(lambda it: write_all(1, f"ursa: {it}\n".encode()), "words")
     with contextlib.closing(linking.reserved(linking.address(live.link))):
-        supervisor = Supervisor(folder, live, claim, lambda it: print(f"ursa: {it}", flush=True))
-        return supervisor.run(lambda: ending.asked, lambda _: None)
+        supervisor = Supervisor(folder, live, claim, out.put)
+        try:
+            return supervisor.run(lambda: ending.asked, lambda _: None)
+        finally:
+            out.close(READING)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ from collections import Counter
 
 from ursa.shared.pulse import Beat
 
-SHOWN = ("homings", "outs", "lost", "rises")  # went home, left the arena, seen by nobody, got up
+# Went home, did not get there, left the arena, seen by nobody, got up.
+SHOWN = ("homings", "stuck", "outs", "lost", "rises")
 
 
 class Tally:

@@ -17,14 +17,14 @@ from ursa.gate.limits import described
 from ursa.live import guided, keys, ready
 from ursa.live import settings as living
 from ursa.live.child import Ending
-from ursa.live.dashboard import Dashboard
+from ursa.live.dashboard import Dashboard, spoken
 from ursa.live.settings import Live, Modules
 from ursa.live.supervisor import DONE, Supervisor
 from ursa.run import command, folder, preflight, settings
 from ursa.run.command import Flags
+from ursa.shared import place
 from ursa.types import Sizes
 
-CARRIER = "ursa.live.carrying"
 DESCRIPTION = """\
 Let a robot of metal (or its emulator) discover what it can do, while it learns.
 
@@ -67,7 +67,8 @@ class RobotFlags(Flags):
     silence: float = Live.silence  # s; a robot that says nothing for longer ends the run in order
     arena_radius: float = Live.arena_radius  # m around the origin of the pose source
     arena_margin: float = Live.arena_margin  # m inside that, from where it walks home
-    homing: Annotated[str, arg(metavar="FOLDER")] = ""  # velocity agent that walks home
+    homing: Annotated[str, arg(metavar="FOLDER|script")] = guided.SHIPPED  # who walks it home
+    homing_time: float = Live.homing_time  # s on its way home, then it waits for a hand
     get_up: float = Live.get_up  # s on its back or side, then it gets up by script; 0: never
     ratio_least: float = Live.ratio_least  # updates per row: fewer is told
     ratio_most: float = Live.ratio_most  # more is never done, the learner waits for rows
@@ -76,6 +77,7 @@ class RobotFlags(Flags):
     publish: int = Live.publish  # updates between two policies for the robot
     checkpoint: float = Live.checkpoint  # s between two checkpoints
     room: float = Live.room  # GB of disk that must be free, beside three times the rows
+    room_low: float = Live.room_low  # GB; with less free disk than this somebody is told
     limits: dict[str, float] = field(default_factory=dict)  # narrower ones: reach 0.1 rate 8
 
 
@@ -83,7 +85,12 @@ def train(arguments: Sequence[str]) -> int:
     """Let a robot discover what it can do (see `ursa robot train --help`)."""
     flags = parse(arguments)
     config, out, live = settled(flags)
-    dashboard = Dashboard(quiet=flags.quiet)
+    with closing(Dashboard(quiet=flags.quiet)) as dashboard, spoken(dashboard.say):
+        return _trained(flags, config, out, live, dashboard)
+
+
+def _trained(flags: RobotFlags, config: Config, out: Path, live: Live, dashboard: Dashboard) -> int:
+    """The run itself; its exit code."""
     if flags.resume is None:
         folder.refuse_taken(out)
     if live.learner:
@@ -93,6 +100,7 @@ def train(arguments: Sequence[str]) -> int:
         if flags.resume is None:
             folder.begin(out, config)
         living.write(out, live)
+        place.sweep(out)
         folder.note(out, f"robot {live.robot} at {live.link}", folder.words())
         ending = stack.enter_context(closing(Ending()))
         pressed = stack.enter_context(keys.of_terminal())
@@ -114,7 +122,7 @@ def parse(arguments: Sequence[str]) -> RobotFlags:
         base = alone(base)
     else:
         live = living.read(resume)
-        kept |= {name: getattr(live, name) for name in _SHARED} | {"limits": dict(live.limits)}
+        kept |= {name: getattr(live, name) for name in _SHARED}
     return command.understood(RobotFlags, arguments, base, kept, "ursa robot train", help_text())
 
 
@@ -159,7 +167,7 @@ def live_of(flags: RobotFlags, config: Config, sizes: Sizes) -> Live:
         modules=modules_of(flags.learner, before.modules),
         robot=config.robot,
         start="new" if flags.resume is None else "resumed",
-        limits=living.narrowed(flags.limits),
+        limits={**before.limits, **living.narrowed(flags.limits)},
         rows=config.train.steps,
         skill=skill_size(config, sizes),
         **vars(sizes),
@@ -169,9 +177,9 @@ def live_of(flags: RobotFlags, config: Config, sizes: Sizes) -> Live:
 
 def modules_of(learner: str, modules: Modules) -> Modules:
     """Who plays the learner here: itself, or who carries rows to one on another machine."""
-    if modules.learner not in (Modules.learner, CARRIER):  # somebody brought one of their own
+    if modules.learner not in living.PLAYERS["learner"]:  # somebody brought one of their own
         return modules
-    return replace(modules, learner=CARRIER if learner else Modules.learner)
+    return replace(modules, learner=living.CARRIER if learner else Modules.learner)
 
 
 def skill_size(config: Config, sizes: Sizes) -> int:

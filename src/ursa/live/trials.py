@@ -7,6 +7,7 @@ import json
 import math
 import sys
 import time
+import zlib
 from collections.abc import Callable
 from io import TextIOBase
 from pathlib import Path
@@ -24,10 +25,16 @@ class Trials:
     """Counts the control steps of an engine: all trials are of one length."""
 
     def __init__(
-        self, engine: Wired, count: int, steps: int, stream: TextIOBase | TextIO | None = None
+        self,
+        engine: Wired,
+        count: int,
+        steps: int,
+        stream: TextIOBase | TextIO | None = None,
+        earlier: int = 0,
     ) -> None:
-        """`count` trials of `steps` control steps each, from now on."""
-        self.count, self.steps, self.done = count, steps, 0
+        """`count` trials of `steps` control steps each, of which somebody has made some earlier."""
+        self.count, self.steps, self.done = count, steps, earlier * steps
+        self._earlier = self.done
         self._engine, self._stream = engine, stream or sys.stderr
         self._redraws = self._stream.isatty()
         self._begun = self._shown = engine.clock.now()
@@ -53,7 +60,8 @@ class Trials:
         """Seconds, by the pace so far with all standing up and waiting; nan: nobody knows yet."""
         passed = self._engine.clock.now() - self._begun
         more = max(self.count * self.steps - self.done, 0)
-        return passed / self.done * more if self.done else math.nan
+        mine = self.done - self._earlier
+        return passed / mine * more if mine > 0 else math.nan
 
     def line(self) -> str:
         """What a terminal shows meanwhile."""
@@ -68,7 +76,10 @@ class Trials:
 
 
 class Kept:
-    """A file with a line of JSON for each rollout that is over; appended to, start after start."""
+    """A file with a line of JSON for each rollout that is over; appended to, start after start.
+
+    Each line ends with a checksum of the rest of it, so that a later start can rely on it.
+    """
 
     def __init__(self, folder: Path, say: Callable[[str], None], **about: Any) -> None:
         """Begins with a line about this start."""
@@ -78,11 +89,19 @@ class Kept:
     def write(self, **what: Any) -> None:
         """A line; a disk that takes none costs the line, never the trial."""
         plain = {name: _plain(value) for name, value in what.items()}
+        line = json.dumps({**plain, "crc": checksum(plain)})
         try:
-            with open(self.path, "a") as file:
-                file.write(f"{json.dumps(plain)}\n")
+            with open(self.path, "ab+") as file:
+                file.seek(max(file.tell() - 1, 0))
+                torn = file.read(1) not in (b"", b"\n")  # somebody was killed while writing
+                file.write(f"{chr(10) * torn}{line}\n".encode())
         except OSError as error:
             self._say(f"{self.path}: {error}; what this rollout came to is not written down")
+
+
+def checksum(line: dict[str, Any]) -> int:
+    """Of what a line says, as it is written."""
+    return zlib.crc32(json.dumps(line).encode())
 
 
 def teller(stream: TextIOBase | TextIO | None = None) -> Callable[[str], None]:

@@ -11,13 +11,16 @@ from pathlib import Path
 
 from ursa.live import backoff, child
 from ursa.live.backoff import Backoff
+from ursa.live.outlet import unfailing
 from ursa.live.settings import Live
 from ursa.shared import pulse
 
 Say = Callable[[str], None]
 LOGS = "logs"
 MISTAKES = 4  # a folder that is just being left by others is a mistake for a moment only
+SAFE = {"PYTHONSAFEPATH": "1"}  # nothing is imported from the folder that one stands in
 PAUSE = 0.02  # s between two looks
+GONE_TIME = 1.0  # s for a killed process to be gone; one that a disk holds fast may take for ever
 STACKS_TIME = 0.2  # s that a hung process gets to write down where it is
 
 
@@ -30,7 +33,7 @@ class Ward:
         """`sleeps`: whether it waits for a clock that stands still, which is no hang."""
         pulse.create(folder, role)
         self.role, self._folder, self._live = role, folder, live
-        self._say, self._sleeps = say, sleeps
+        self._say, self._sleeps = unfailing(say), sleeps
         self._watch = pulse.Watch(folder, role)
         self.backoff = Backoff()
         self._process: subprocess.Popen[bytes] | None = None
@@ -71,7 +74,7 @@ class Ward:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                env={**os.environ, child.SUPERVISOR: str(os.getpid())},
+                env={**os.environ, child.SUPERVISOR: str(os.getpid()), **SAFE},
             )
         self._begun = self._heard = time.monotonic()
         self._first = True
@@ -134,16 +137,20 @@ class Ward:
             self._say(f"{self.role} {self._kill_hung()}")
 
     def kill(self) -> None:
-        """End it now."""
+        """End it now; nobody waits for one that does not even end of that."""
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
-            self._process.wait()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(GONE_TIME)
 
     @property
     def code(self) -> int:
-        """Of an ended process; 0 if there was none."""
-        return 0 if self._process is None else int(self._process.returncode or 0)
+        """Of an ended process; 0 if there was none, as if killed if it does not end."""
+        if self._process is None:
+            return 0
+        code = self._process.poll()
+        return -signal.SIGKILL if code is None else code
 
     def close(self) -> None:
         self._watch.close()

@@ -17,13 +17,16 @@ from ursa.evaluate.damage import FRESH
 from ursa.evaluate.definitions import AGAIN, TRIALS
 from ursa.evaluate.pilot import Pilot
 from ursa.evaluate.study import Study, place, refuse_other_body
-from ursa.repair.play import NEVER, REPEATS, persistent, play, player
+from ursa.repair import play as playing
+from ursa.repair.past import Past
+from ursa.repair.play import NEVER, REPEATS, persistent, player
 from ursa.repair.prior import PRIORS, candidates
 from ursa.robot import damage as wounds
 from ursa.robot import registry
 from ursa.run.agent import Agent
 
 Array = np.ndarray
+AFTER = "before", "after"  # whose skill the rollouts after the search are
 Fresh = Callable[[str, int, Trial], None]  # "before" or "after", from 1, what it came to
 
 
@@ -82,15 +85,16 @@ def adapt(
     unsafe_limit: float = NEVER,
     told: Callable[[Attempt], None] | None = None,
     fresh: Fresh | None = None,
+    past: Past | None = None,
 ) -> Adaptation:
     """Find a skill for a robot with this damage; `told` hears of each trial at once.
 
     `body` is another physics than it was trained with; `robot` is one robot of the caller's, real
     perhaps, that makes all rollouts itself and is left open and damaged; one that is interrupted
-    there is made again, up to three times, and `fresh` hears of those after the search. `prior`
-    "value" asks the value function, "measured" tries every skill undamaged, in simulation, first. A
-    trial with a larger share of unsafe steps than `unsafe_limit` is stopped. Equal calls give equal
-    results.
+    there is made again, up to three times, and `fresh` hears of those after the search; what is
+    `past` is told and not made. `prior` "value" asks the value function, "measured" tries every
+    skill undamaged, in simulation, first. A trial with a larger share of unsafe steps than
+    `unsafe_limit` is stopped. Equal calls give equal results.
     """
     damages = check(agent, damage, trials, body, robot, prior, unsafe_limit)
     skills = candidates(agent)
@@ -100,7 +104,8 @@ def adapt(
     try:
         hurt(mine, [damages])
         repeats = 0 if robot is None else REPEATS
-        trial = player(mine, agent.policy, skills, unsafe_limit, repeats)
+        known = past or Past()
+        trial = known.first(player(mine, agent.policy, skills, unsafe_limit, repeats))
         search = ite.search(chart, trial, trials, told=told)
         leader = search.best
         if leader is None:
@@ -111,8 +116,8 @@ def adapt(
             before, after = (together(crowd, skills[row], damages) for row in rows)
         else:
             before, after = (
-                in_turn(robot, agent, skills[row], unsafe_limit, name, fresh)
-                for name, row in zip(("before", "after"), rows, strict=True)
+                in_turn(robot, agent, skills[row], unsafe_limit, name, fresh, done)
+                for name, row, done in zip(AFTER, rows, (known.before, known.after), strict=True)
             )
     finally:
         if robot is None:
@@ -136,6 +141,7 @@ def in_turn(
     unsafe_limit: float,
     name: str = "",
     fresh: Fresh | None = None,
+    known: tuple[Trial, ...] = (),
 ) -> Again:
     """Fresh rollouts by one robot, of the same chances; nothing is asked that only physics knows.
 
@@ -144,13 +150,15 @@ def in_turn(
 
     def made(chance: int) -> Trial:
         def once() -> Trial:
-            return play(robot, Pilot(agent.policy, skill[None], np.array([chance])), unsafe_limit)
+            return playing.play(
+                robot, Pilot(agent.policy, skill[None], np.array([chance])), unsafe_limit
+            )
 
         return persistent(once, REPEATS)
 
     found = []
     for number in range(AGAIN):
-        found.append(made(FRESH + number))
+        found.append(known[number] if number < len(known) else made(FRESH + number))
         if fresh is not None:
             fresh(name, number + 1, found[-1])
     ret, unsafe = (np.array(it) for it in zip(*((it.ret, it.unsafe) for it in found), strict=True))

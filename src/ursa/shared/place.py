@@ -4,9 +4,11 @@ import os
 import secrets
 import shutil
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from ursa import durable
+from ursa.claim import held
 from ursa.errors import UserError
 
 # Locks and shared memory do not work across machines, and a sync there may promise too much.
@@ -19,6 +21,8 @@ REMOTE = {
 MOUNTS = Path("/proc/self/mountinfo")
 MEMORY = Path("/dev/shm")
 IDENTITY = "identity"
+SIGNATURE = "folder"  # in the memory of a run: where its files are
+STAYS, KEPT = "clock", "clock.keeper.lock"  # of a shared clock, see `clock.py`
 
 
 def file_system(folder: Path, mounts: str) -> str:
@@ -55,15 +59,18 @@ def shared(folder: Path) -> Path:
     """A folder for what the processes of one run share in memory; it outlives any of them.
 
     In memory if the machine offers that: a file on a disk is written back now and then, and a
-    control loop that touches it meanwhile would wait. Its name holds a number drawn once for the
-    run, so that the memory of a deleted run of the same name is never taken for ours.
+    control loop that touches it meanwhile would wait. Its name follows from a number drawn once
+    for the run, so that the memory of a deleted run of the same name is never taken for ours; and
+    from the folder itself, so that a copy of it, number and all, is a run of its own.
     """
-    identity = _identity(folder)
+    name = _name(folder, _identity(folder))
     if not os.access(MEMORY, os.W_OK):
         (folder / "shared").mkdir(mode=0o700, exist_ok=True)
         return folder / "shared"
-    found = MEMORY / f"ursa-{identity}"
-    found.mkdir(mode=0o700, exist_ok=True)
+    found = MEMORY / name
+    if not found.is_dir():
+        found.mkdir(mode=0o700, exist_ok=True)
+        _sign(found, folder)
     status = found.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
         raise UserError(f"{found} belongs to somebody else: remove {folder / IDENTITY}, try again")
@@ -71,8 +78,64 @@ def shared(folder: Path) -> Path:
 
 
 def forget(folder: Path) -> None:
-    """Give the memory of a run back at its orderly end, when every process has left."""
-    shutil.rmtree(shared(folder), ignore_errors=True)
+    """Give the memory of a run back at its orderly end, when every process has left.
+
+    A clock that a living emulator keeps there stays, until the folder is gone and it is swept.
+    """
+    found = shared(folder)
+    if not held(found / KEPT):
+        shutil.rmtree(found, ignore_errors=True)
+        return
+    for path in found.iterdir():
+        if not path.name.startswith(STAYS):
+            path.unlink(missing_ok=True)
+
+
+def sweep(folder: Path) -> list[Path]:
+    """Give back the memory of runs whose folder is gone, and of which no process lives; which.
+
+    `folder` is that of a run which begins: it may have been moved since its memory was made.
+    """
+    if not os.access(MEMORY, os.W_OK):
+        return []
+    _sign(shared(folder), folder)
+    gone = [each for each in sorted(MEMORY.glob("ursa-*")) if _abandoned(each)]
+    for each in gone:
+        shutil.rmtree(each, ignore_errors=True)
+    return gone
+
+
+def _abandoned(memory: Path) -> bool:
+    """Whether this is the memory of a run, ours, of a folder that is gone, and nobody uses it."""
+    try:
+        status = memory.lstat()
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+            return False
+        said = os.fsdecode((memory / SIGNATURE).read_bytes())
+        if not said or _present(Path(said), memory.name):
+            return False
+        return not any(held(lock) for lock in memory.glob("*.lock"))
+    except (OSError, ValueError):  # not signed, or just being made or taken away
+        return False
+
+
+def _present(folder: Path, name: str) -> bool:
+    """Whether a folder is there and still the one that a memory of this name was made for."""
+    path = folder / IDENTITY
+    return path.exists() and _name(folder, path.read_bytes().decode(errors="replace")) == name
+
+
+def _name(folder: Path, identity: str) -> str:
+    status = folder.stat()
+    return f"ursa-{durable.sha256(f'{identity} {status.st_dev} {status.st_ino}'.encode())[:32]}"
+
+
+def _sign(memory: Path, folder: Path) -> None:
+    """Leave word of whose memory it is; where there is no room for that, it is never swept."""
+    temporary = memory / f"tmp.{SIGNATURE}.{os.getpid()}"
+    with suppress(OSError):
+        temporary.write_bytes(os.fsencode(folder.resolve()))
+        os.replace(temporary, memory / SIGNATURE)
 
 
 def _identity(folder: Path) -> str:

@@ -1,0 +1,48 @@
+"""Shared by tests of a robot's processes: quick compilation, and two machines."""
+
+import os
+import shutil
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from live.machines import Machines
+from live.small import Small
+from log.logs import quick as fast
+from ursa.live import settings
+
+# A run starts modules of ours only, unless the environment names others, as it does here.
+STUBS = sorted(f"live.{each.stem}" for each in Path(__file__).parent.glob("stub_*.py"))
+os.environ[settings.MORE] = ",".join(STUBS)
+
+
+@pytest.fixture(scope="module")
+def quick():
+    """Compile without effort; JAX is imported only where this is used."""
+    from runs import quickly
+
+    with quickly():
+        yield
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A folder on a disk that syncs fast."""
+    found = fast(tmp_path)
+    yield found
+    shutil.rmtree(found, ignore_errors=True)
+
+
+@pytest.fixture
+def machines(root):
+    """A robot's machine and a learner's."""
+    with closing(Machines(root)) as found:
+        yield found
+
+
+@pytest.fixture
+def small(tmp_path):
+    stack = Small(tmp_path / "run")
+    yield stack
+    stack.close()
