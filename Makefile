@@ -35,6 +35,9 @@ BESIDE := tests/run/test_learns.py tests/run/test_keeps_distance.py tests/run/te
 HALF := .cache/beside.log
 # Threads of linear algebra spin and wait for each other where both cores are taken.
 test: export OPENBLAS_NUM_THREADS := 1
+# So do those of JAX: one each (PJRT_NPROC, and NPROC for versions before it).
+test: export PJRT_NPROC := 1
+test: export NPROC := 1
 
 test: setup check  ## what CI runs: the checks below, then every test (some: make test ARGS=tests/nn)
 ifdef ARGS

@@ -135,7 +135,7 @@ def test_everything_comes_from_results_alone(results, tmp_path, capsys):
         assert (out / question / "tables.json").exists()
     page = (out / "report.html").read_text()
     assert page.count("<img ") == len(FIGURES)
-    assert "train" not in capsys.readouterr().out
+    assert "ursa train" not in capsys.readouterr().out
 
 
 def test_of_everything_what_is_there_is_drawn_and_the_claims_say_what_is_not(

@@ -139,7 +139,7 @@ def stack(folder, rng, trials, sabotage):
 
     try:
         for _ in range(trials):
-            said, killed = forked(act, rng, 600, sabotage)
+            said, killed = forked(act, rng, 2000, sabotage)
             counted["handed over"] = max([counted["handed over"], *said])
             counted["kills"] += killed + forked(record, rng, 3000, sabotage)[1]
         last = Recorder(folder, LAYOUT)
