@@ -14,7 +14,7 @@ SIZES = {  # name: ordinary, soak
     "URSA_CARRIER_KILLS": (40, 1_000),  # of robot's or learner's machine
     "URSA_STORM_ROUNDS": (1, 10),  # how often the storm kills each of the five processes
     "URSA_POWER_STATES": (20_000, 1_000_000),  # states that a power cut may leave of a log
-    "URSA_LEARNER_STATES": (1_000, 50_000),  # the same with the learner's journal and checkpoints
+    "URSA_LEARNER_STATES": (300, 50_000),  # the same with the learner's journal and checkpoints
     "URSA_DATAGRAMS": (200_000, 20_000_000),  # decoded; through the whole gate half as many
     "URSA_TARGETS": (200_000, 10_000_000),  # adversarial ones, within and beyond the limits
     "URSA_DAMAGES": (3_000, 100_000),  # of checkpoints; of logs: two thirds
