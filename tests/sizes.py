@@ -28,6 +28,7 @@ def size(name: str) -> int:
     return int(os.environ.get(name, soak if os.environ.get("URSA_SOAK") == "1" else ordinary))
 
 
+SOAK = os.environ.get("URSA_SOAK") == "1"
 SEED = size("URSA_SEED")
 PATIENCE = 300.0  # s for an ordinary test, as pyproject.toml says
 
