@@ -11,6 +11,7 @@ from live.machines import Machines
 from live.small import Small
 from log.logs import quick as fast
 from ursa.live import settings
+from ursa.shared import place
 
 # A run starts modules of ours only, unless the environment names others, as it does here.
 STUBS = sorted(f"live.{each.stem}" for each in Path(__file__).parent.glob("stub_*.py"))
@@ -46,3 +47,11 @@ def small(tmp_path):
     stack = Small(tmp_path / "run")
     yield stack
     stack.close()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Of a run whose processes may be stubs of ours; its shared memory is given back."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    yield tmp_path
+    place.forget(tmp_path)

@@ -7,7 +7,7 @@ import pytest
 
 from gate.gated import LIMITS, STANDING, is_limp
 from live.silent import DEAD, Robot
-from live.stacked import TESTS, live_of
+from live.stacked import live_of
 from ursa.claim import Claim
 from ursa.errors import UserError
 from ursa.gate import farewell, mailbox
@@ -19,7 +19,6 @@ from ursa.live import supervisor as supervisors
 from ursa.live import ward as wards
 from ursa.live.settings import Restarts
 from ursa.live.supervisor import GAVE_UP, INTERRUPTED, LOCK, Supervisor
-from ursa.shared import place
 
 STAND = Command(
     angle=STANDING, speed=np.zeros(12), torque=np.zeros(12), kp=np.full(12, 80.0), kd=np.ones(12)
@@ -35,13 +34,6 @@ def robot():
     link._claim.close()
     yield found
     found.close()
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(TESTS))
-    yield tmp_path
-    place.forget(tmp_path)
 
 
 def supervised(folder, robot, say=None, **restarts):

@@ -21,7 +21,6 @@ from ursa.journal import duration
 from ursa.live import past as pasts
 from ursa.live import settings as living
 from ursa.live.lift import Lift
-from ursa.live.past import signature
 from ursa.live.settings import Live
 from ursa.live.stander import Say, gated
 from ursa.live.trials import Kept, Trials, teller
@@ -130,7 +129,7 @@ def adapt(
     lift = Lift(robots.robot(config.robot), live.get_up)
     if latched := last_fault(source.agent):
         say(f"when this robot was last used from {source.agent} it was made limp: {latched}")
-    about = {"agent": signature(source.agent, agent.seed), "damage": damage, **options}
+    about = {"agent": pasts.signature(source.agent, agent.seed), "damage": damage, **options}
     past = pasts.read(out, about, say) if resume else Past()
     out.mkdir(parents=True, exist_ok=True)
     kept = None
