@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import points
-from sizes import SOAK
 from ursa.agent.state import policy
 from ursa.behavior.objective import distance
 from ursa.env.arena import arena
@@ -232,9 +231,7 @@ def tempted(safety: bool) -> Rollouts:
     return rollout(trainer.arena, policy(mind), np.zeros((ROBOTS, 0)))
 
 
-@pytest.mark.skipif(
-    not SOAK, reason="trains for minutes; an ordinary run has 25 for everything: make soak"
-)
+@pytest.mark.soak  # trains for minutes
 @pytest.mark.timeout(600)
 def test_without_the_safety_constraint_reward_is_bought_with_unsafe_steps():
     careful, careless = tempted(True), tempted(False)

@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 import points
-from sizes import SOAK
 from ursa.agent.state import policy
 from ursa.env.arena import arena
 from ursa.evaluate.definitions import distinct
 from ursa.evaluate.rollout import rollout
 
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = [pytest.mark.timeout(1200), pytest.mark.soak]  # trains for minutes
 
 SEEDS, VISITS = 3, 8
 SPACING = 0.2  # m/s
@@ -25,11 +24,6 @@ BUDGET = {
     "optimizer": {"learning_rate": 5e-4},
     "dominic": {"distance": 0.2, "average_rate": 0.1, "multiplier_rate": 0.02},
 }
-
-
-pytestmark = pytest.mark.skipif(
-    not SOAK, reason="trains for minutes; an ordinary run has 25 for everything: make soak"
-)
 
 
 @pytest.fixture(scope="module")

@@ -176,6 +176,7 @@ def test_an_old_run_is_never_written_over(point):
         train(POINT, point, quiet=True)
 
 
+@pytest.mark.soak  # compiles for a minute
 @pytest.mark.timeout(600)
 def test_programs_compiled_with_effort_go_on_bit_for_bit_too(tmp_path):
     def run(name, **changes):
