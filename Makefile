@@ -53,7 +53,7 @@ endif
 SOAK := tests/log tests/edges/test_damaged.py tests/gate/test_datagrams.py \
 	tests/gate/test_bound.py tests/run/test_resume.py tests/live/test_carrying.py tests/live/test_power_loss.py \
 	tests/live/test_stack.py tests/live/test_storm.py \
-	tests/run/test_keeps_distance.py tests/run/test_ablations.py
+	tests/run/test_keeps_distance.py tests/run/test_ablations.py tests/run/test_learns.py
 soak: export OPENBLAS_NUM_THREADS := 1
 soak: export URSA_SOAK := 1
 

@@ -1,12 +1,14 @@
 """How the whole suite runs: shapes checked, chance repeatable, compilations kept, no skip in CI."""
 
 import os
+import pkgutil
 from pathlib import Path
 
 import hypothesis
 import pytest
 from jaxtyping import install_import_hook
 
+import ursa
 from sizes import SOAK
 
 CI = os.environ.get("CI", "").lower() in ("1", "true")
@@ -29,16 +31,18 @@ hypothesis.settings.load_profile("ci" if CI else "local")
 # Every annotation, shapes included, is checked on every call; in the rooms that turn 500 times a
 # second of a robot's only by `make soak`: there the check costs three times what it checks.
 TICKING = set() if SOAK else {"emulator", "gate", "live", "log", "shared"}
-ROOMS = sorted({file.stem for file in (Path(__file__).parents[1] / "src/ursa").iterdir()} - TICKING)
+ROOMS = {room.name for room in pkgutil.iter_modules(ursa.__path__)} - TICKING
 install_import_hook([f"ursa.{room}" for room in ROOMS], "typechecker.typechecked")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests that train for minutes are for `make soak`: an ordinary run has 25 for everything."""
-    if not SOAK:
-        later = [item for item in items if item.get_closest_marker("soak")]
-        config.hook.pytest_deselected(items=later)
-        items[:] = [item for item in items if item not in later]
+    """Left to others: to `make soak` what takes minutes (an ordinary run has 25 for everything),
+    to root what becomes somebody else."""
+    absent = {"soak": not SOAK, "root": os.getuid() != 0}
+    marks = [mark for mark, missing in absent.items() if missing]
+    later = [item for item in items if any(map(item.get_closest_marker, marks))]
+    config.hook.pytest_deselected(items=later)
+    items[:] = [item for item in items if item not in later]
 
 
 def skips(config: pytest.Config) -> list[str]:

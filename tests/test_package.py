@@ -69,14 +69,33 @@ def test_the_lock_holds_every_direct_dependency():
         assert f"\n{name}==" in LOCK, f"{name} is not locked: run `make lock`"
 
 
+PYTEST = ("-m", "pytest", "-p", "no:cacheprovider", "--rootdir")
+
+
+def suite(folder):
+    """A suite with our conftest.py."""
+    for name in ("conftest.py", "sizes.py"):
+        (folder / name).write_text((ROOT / "tests" / name).read_text())
+
+
 @pytest.mark.parametrize(("ci", "code"), [("true", 1), ("", 0)])
 def test_a_skip_fails_the_run_in_ci_only(tmp_path, ci, code):
-    (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
+    suite(tmp_path)
     (tmp_path / "test_some.py").write_text(
         "import pytest\ndef test_good(): pass\ndef test_skipped(): pytest.skip('no robot here')\n"
     )
-    done = run(
-        "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path), CI=ci
-    )
+    done = run(*PYTEST, str(tmp_path), str(tmp_path), CI=ci)
     assert done.returncode == code, done.stdout
     assert ("no robot here" in done.stdout) == bool(ci)
+
+
+@pytest.mark.parametrize(("soak", "words"), [("", "1 passed, 1 deselected"), ("1", "2 passed")])
+def test_what_is_for_the_soak_waits_for_it_even_in_ci(tmp_path, soak, words):
+    suite(tmp_path)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = soak\n")
+    (tmp_path / "test_some.py").write_text(
+        "import pytest\ndef test_good(): pass\n@pytest.mark.soak\ndef test_long(): pass\n"
+    )
+    done = run(*PYTEST, str(tmp_path), str(tmp_path), CI="true", URSA_SOAK=soak)
+    assert done.returncode == 0, done.stdout
+    assert words in done.stdout

@@ -59,6 +59,7 @@ def test_ursa_is_unsafe_in_less_than_one_step_of_a_hundred(asked):
     assert np.median(asked[:, 1]) < 0.01, asked
 
 
+@pytest.mark.soak  # trains for a minute; that it learns at all: tests/baselines/test_daydreamer.py
 def test_daydreamer_has_one_spot_and_it_is_the_one_that_pays():
     (mind,) = minds(points.trained(points.config("daydreamer", **BUDGET | {"train": BRIEF})))
     robots = 32
