@@ -40,6 +40,7 @@ PROMISED = 0.050  # s from a stop to limp
 PERIOD = 0.05  # s between two wishes
 PATIENCE = 15.0  # s for anything to happen
 processes = get_context("spawn")
+wall = Wall()  # what the gate goes by; another clock of the machine may be hours behind
 
 
 def gate(cycles: int = CYCLES, stops: int = STOPS) -> None:
@@ -101,7 +102,7 @@ class Timed(Link):
 
     def send(self, command: Command) -> bool:
         went = super().send(command)
-        self.sent = time.monotonic()
+        self.sent = wall.now()
         return went
 
 
@@ -125,7 +126,7 @@ def gated(folder: Path, asked: Any, tables: Any, hurry: bool) -> None:
                 times, count = np.empty((asked.recv(), 3)), 0
             loop.cycle()
             if count < len(times):
-                times[count] = clock.woke, link.sent, time.monotonic()
+                times[count] = clock.woke, link.sent, wall.now()
                 count += 1
                 if count == len(times):
                     tables.send(times)
@@ -172,7 +173,7 @@ class Scene:
     def _wish(self, told: mailbox.Told | None) -> None:
         if told is not None and told.state is not None:
             angle = told.state.angle if told.target is None else told.target
-            self._actor.wish(angle, time.monotonic())
+            self._actor.wish(angle, wall.now())
 
     def runs(self) -> bool:
         """Stand up and follow; whether it did in the end. What happens on the way is forgiven."""
@@ -181,7 +182,7 @@ class Scene:
             if time.monotonic() - begun > PATIENCE or not self._led(Mode.STAND):
                 return False
             self.desk.order(Order.RUN)  # refused until it stands
-            later = time.monotonic() + 0.1
+            later = wall.now() + 0.1
             self.until(lambda it, later=later: it.mode is Mode.RUN or it.now > later)
         return True
 
@@ -217,7 +218,7 @@ class Scene:
             faulted = told is not None and told.mode is Mode.FAULT
             wanted = Order.STAND if mode is Mode.STAND else Order.DAMP
             self.desk.order(Order.ACKNOWLEDGE if faulted else wanted)
-            later = time.monotonic() + 0.02
+            later = wall.now() + 0.02
             self.until(lambda it, later=later: it.mode is mode or it.now > later)
             if time.monotonic() - begun > PATIENCE:
                 return False

@@ -6,7 +6,8 @@ NaN, frozen sensors, stop button, restarts: one every few seconds of the robot's
 again, the supervisor included, and starts that one anew with `--resume`. In the end it says whether
 rows and updates grew after every kill and after every fault of the script, whether any command left
 the limits, whether a row was lost that was seen acknowledged, whether the learner can be computed
-again from the log, and how the reward went. Exit code 1 if any of it is not as promised.
+again from the log, and how the reward went. Exit code 1 if any of it is not as promised, or if one
+of the five processes was never killed: then it was no storm. What is not as promised is said last.
 """
 
 import argparse
@@ -22,7 +23,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,8 @@ from ursa.log import store, watermark
 from ursa.shared import pulse
 
 HERE = Path(__file__).parent
-VICTIMS = ("gate", "actor", "recorder", "learner", "actor", "recorder", "gate", "supervisor")
+ROLES = ("gate", "actor", "recorder", "learner", "supervisor")
+VICTIMS = (*ROLES, "actor", "recorder", "gate")  # these three more often
 MORE = 20  # rows that must come after a kill before the next, and after a fault
 LIMIT = 600.0  # s until a run that was hit must have gone on; a learner compiles and catches up
 WAITING = 10  # rows that were sensed before a look and come to the disk after it
@@ -62,6 +64,35 @@ def recoveries(
         enough = after + MORE <= len(times) and numbers[after] < learnt
         found.append(float(times[after + MORE - 1] - fault) if enough else math.inf)
     return found
+
+
+def victims(chance: random.Random) -> Iterator[str]:
+    """Each of the five once, in any order; then by chance."""
+    yield from chance.sample(ROLES, len(ROLES))
+    while True:
+        yield chance.choice(VICTIMS)
+
+
+def unkept(found: Mapping[str, Any]) -> list[str]:
+    """What of a verdict is not as promised, in words."""
+    first, _, last = found["reward by thirds"]
+    spared = [role for role, times in found["killed"].items() if not times]
+    promises = {
+        "nobody was killed": found["kills"] > 0,
+        f"never killed: {', '.join(spared)}": not spared,
+        "rows and updates did not grow after every kill": found["went on after"] == found["kills"],
+        "nothing of the script happened": found["faults"] > 0,
+        "rows and updates did not grow after every fault": (
+            found["went on after faults"] == found["faults"]
+        ),
+        "rows are damaged or missing": found["damaged or missing rows"] == 0,
+        "acknowledged rows were lost": found["acknowledged and lost"] == 0,
+        "commands left the limits": found["robot"]["violations"] == 0,
+        "the run did not end in order": found["run ended with"] == 0,
+        "the learner cannot be computed again": found["replay"] == 0,
+        "the reward did not grow": last > first,
+    }
+    return [said for said, kept in promises.items() if not kept]
 
 
 class Storm:
@@ -160,17 +191,17 @@ class Storm:
     def over(self) -> bool:
         return self.run.poll() is not None
 
-    def hit(self, victim: str) -> bool:
-        """Kill one, and see rows and updates grow."""
+    def hit(self, victim: str) -> bool | None:
+        """Kill one, and see rows and updates grow; None: it was not there to be killed."""
         beat = None if victim == "supervisor" else pulse.last(self.folder, victim)
         pid = supervisor.pid_of(self.folder) if victim == "supervisor" else beat and beat.pid
         if not pid or self.over:
-            return True
+            return None
         begun, before = time.monotonic(), [self.progress("recorder"), self.updates()]
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
-            return True
+            return None
         if victim == "supervisor":
             self.run.wait()
             self._until(lambda: self._alone(), "the others to end")
@@ -226,6 +257,7 @@ class Storm:
             "rows marked": int((~learnt).sum()), "updates": self.updates(),
             "stops taken back": self.acknowledged, "kills": len(self.kills),
             "went on after": sum(k["went_on"] is True for k in self.kills),
+            "killed": {role: sum(k["victim"] == role for k in self.kills) for role in ROLES},
             "reward by thirds": [round(float(reward[t & learnt].mean()), 4) for t in thirds],
             "unsafe by thirds": [round(float(unsafe[t & learnt].mean()), 4) for t in thirds],
             "run ended with": self.run.returncode, "replay": replay.returncode,
@@ -250,6 +282,7 @@ def main() -> int:
     parser.add_argument("--calm", type=float, default=25.0, help="s between kills, on average")
     told, more = parser.parse_known_args()  # the rest is for `ursa robot train`
     chance = random.Random(told.seed)
+    coming = victims(chance)
     storm = Storm(told.out, told.rows, told.seed, told.preset, told.ratio, more)
     try:
         storm._until(lambda: storm.over or storm.progress("learner") > 0, "a first update")
@@ -258,19 +291,20 @@ def main() -> int:
             while time.monotonic() < pause and not storm.over:
                 storm.care()
                 time.sleep(0.2)
-            if not storm.hit(chance.choice(VICTIMS)):
+            victim = next(coming)
+            if (went_on := storm.hit(victim)) is None:  # between two lives: soon again
+                coming = itertools.chain([victim], coming)
+            elif not went_on:
                 break
     finally:
         storm.close()
     found = storm.verdict()
     (told.out / "storm.json").write_text(json.dumps({**found, "hits": storm.kills}, indent=1))
     print(json.dumps(found, indent=1))
-    first, _, last = found["reward by thirds"]
-    kept = found["damaged or missing rows"] == 0 and found["went on after"] == found["kills"]
-    kept &= found["acknowledged and lost"] == 0
-    kept &= found["went on after faults"] == found["faults"] > 0
-    kept &= found["robot"]["violations"] == 0 and found["run ended with"] == 0
-    return int(not (kept and found["replay"] == 0 and last > first))
+    wrong = unkept(found)
+    for said in wrong:
+        print(f"not as promised: {said}")
+    return int(bool(wrong))
 
 
 if __name__ == "__main__":

@@ -108,8 +108,6 @@ def dispatch(arguments: Sequence[str], commands: Mapping[str, Command]) -> int:
 
 def call(name: str, command: Command, arguments: Sequence[str]) -> int:
     """Let tyro turn `arguments` into the function's parameters, and call it."""
-    if "" not in sys.path:
-        sys.path.append("")  # a robot or task of yours may lie in this folder; it shadows nothing
     if command.parses:
         return command.load()(arguments) or 0
     import tyro

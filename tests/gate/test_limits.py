@@ -97,7 +97,8 @@ def test_every_wide_limit_of_a_users_line_is_named():
 
 def test_the_list_for_users_has_a_line_for_each_with_default_and_range():
     lines = described().splitlines()
-    assert len(lines) == len(RANGED)
+    assert len(lines) == len(RANGED) + 1
+    assert "remote       0      0 or 1: the hand-held remote must stay in touch, or HOLD" in lines
     assert "reach        0.2    0.01 to 0.2 rad" in lines
     assert "damping      2      2 to 4 N m s/rad" in lines
 
@@ -105,6 +106,19 @@ def test_the_list_for_users_has_a_line_for_each_with_default_and_range():
 @pytest.mark.parametrize("each", RANGED, ids=lambda each: each.name)
 def test_every_default_is_allowed(each):
     assert each.metadata["least"] <= each.default <= each.metadata["most"]
+
+
+@pytest.mark.parametrize("value", [True, 1])
+def test_the_remote_can_be_asked_for_and_given_up_again(value):
+    assert limits_of(A1, {"remote": value}).remote is True
+    assert limits_of(A1, {"remote": 0}).remote is limits_of(A1).remote is False
+
+
+@pytest.mark.parametrize("value", ["no", "yes", float("nan"), 0.5, 1.0, 2, -1, None, [1]])
+def test_a_remote_that_is_neither_on_nor_off_is_refused(value):
+    for made in (limits_of, lambda spec, given: replace(limits_of(spec), **given)):
+        with pytest.raises(UserError, match=r"remote = .*, allowed 1 \(or true\) and 0"):
+            made(A1, {"remote": value})
 
 
 @pytest.mark.parametrize(("low", "high"), ORDERED)

@@ -10,8 +10,10 @@ from hypothesis.stateful import run_state_machine_as_test as play
 
 from gate.gated import PERIOD, STANDING, Bench, at, is_limp
 from ursa.gate import machine
+from ursa.gate.limits import limits_of
 from ursa.gate.modes import SERVO_MODES, Counts, Event, Kind, Level, Mode, Order
 from ursa.gate.wire import Refused
+from ursa.robot.a1 import A1
 
 BY_ITSELF = {
     Mode.DAMP: {Mode.FAULT},
@@ -136,6 +138,72 @@ def fast(monkeypatch):
 
 def test_any_life_keeps_the_rules():
     play(Life, settings=LIVES)
+
+
+def test_a_policy_whose_newest_wish_is_no_number_is_not_followed_at_all():
+    """Not for one cycle, though the wish before it was good."""
+    assert ordered_to_run().mode is Mode.STAND
+
+
+def test_a_machine_that_takes_every_order_would_follow_it_for_a_cycle(monkeypatch):
+    """Sabotage."""
+    at(Mode.STAND)  # the robot to start from is made with the protection
+    monkeypatch.setattr(machine, "_refusal", lambda *arguments: None)
+    assert ordered_to_run().mode is Mode.RUN
+
+
+def ordered_to_run():
+    """A robot that stands, told to run 4 ms after a good wish and 2 ms after a bad one."""
+    bench, angle = at(Mode.STAND), STANDING.copy()
+    bench.wants()
+    bench.cycle()
+    angle[7] = np.nan
+    bench.wants(angle)
+    bench.cycle(orders=(Order.RUN,))
+    return bench
+
+
+def stood_for(bench, last=0.0, most=12.0):
+    """Seconds from the order until it no longer stands; the policy speaks until `last` s."""
+    begun = bench.state.since
+    while bench.mode is Mode.STAND and bench.now < begun + most:
+        if bench.now < begun + last:
+            bench.wants()
+        bench.cycle()
+    return bench.now - begun
+
+
+def test_a_robot_that_stands_for_nobody_lies_down_after_ten_seconds():
+    bench = at(Mode.STAND)
+    assert stood_for(bench) == pytest.approx(1.5 + 10, abs=0.007)  # its ramp takes 1.5 s
+    assert bench.mode is Mode.LIE_DOWN
+    assert bench.counts[Kind.STALE_WISH] == 1
+    bench.until(Mode.DAMP)
+    assert is_limp(bench.command)
+    assert bench.state.fault == ""  # when there is a policy it may stand up again
+
+
+def test_a_machine_that_waits_for_ever_would_stand_for_ever(monkeypatch):
+    """Sabotage."""
+    monkeypatch.setattr(machine, "ALONE", np.inf)
+    assert stood_for(at(Mode.STAND)) >= 12.0
+
+
+def test_they_count_from_the_end_of_its_ramp_or_from_the_last_wish(monkeypatch):
+    """Half a second here in place of ten."""
+    monkeypatch.setattr(machine, "ALONE", 0.5)
+    assert stood_for(at(Mode.STAND), last=2.2) == pytest.approx(2.2 + 0.5, abs=0.007)
+    bench = Bench(limits=limits_of(A1, {"ramp_time": 2.0}))
+    bench.cycles(0.01)
+    bench.cycle(orders=(Order.STAND,))
+    assert stood_for(bench) == pytest.approx(2.0 + 0.5, abs=0.007)
+
+
+def test_one_that_is_spoken_to_stands_as_long_as_it_likes(monkeypatch):
+    monkeypatch.setattr(machine, "ALONE", 0.5)
+    bench = at(Mode.STAND)
+    assert stood_for(bench, last=4.0, most=4.0) >= 4.0
+    assert bench.mode is Mode.STAND
 
 
 def eager(limits, now, level, state):

@@ -1,5 +1,7 @@
 """A process that hangs, and real time that passes only while somebody sleeps."""
 
+import subprocess
+
 
 class Stopped:
     """A process that neither ends nor beats until it is killed."""
@@ -27,6 +29,29 @@ class Obedient(Stopped):
 
     def terminate(self):
         self.returncode = 0
+
+
+class Ended(Stopped):
+    """One that ended as soon as it was started."""
+
+    def __init__(self, code):
+        self.returncode = code
+
+
+class Held(Stopped):
+    """A process that a broken disk holds fast: killed, it stays."""
+
+    def __init__(self, time):
+        self._time = time
+
+    def kill(self):
+        pass
+
+    def wait(self, seconds=None):
+        if seconds is None:
+            raise AssertionError("waits for ever")
+        self._time.sleep(seconds)
+        raise subprocess.TimeoutExpired("python", seconds)
 
 
 class Time:

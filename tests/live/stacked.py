@@ -45,7 +45,10 @@ def live_of(folder, **changes):
         skill=LAYOUT.skill,
         **vars(LAYOUT.sizes),
     )
-    return replace(plain, **changes)
+    found = replace(plain, **changes)
+    if found.virtual:
+        return found
+    return replace(found, patience=replace(found.patience, gate=0.0))  # a wall clock bears no more
 
 
 def spawn(log, *words):

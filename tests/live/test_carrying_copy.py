@@ -51,7 +51,7 @@ def test_another_run_is_refused_by_name(machines, root):
     other = begun(root / "other")
     said, rows = outcome(machines, folder=other)
     place.forget(other)
-    mine, theirs = ((it / "identity").read_text()[:8] for it in (machines.robot, other))
+    mine, theirs = (place.origin(it)[:8] for it in (machines.robot, other))
     assert f"copy of run {mine}..., this robot is run {theirs}..." in said
     assert "--out" in said
     assert rows == 0
@@ -63,16 +63,16 @@ def test_without_the_identity_rows_of_two_runs_would_be_mixed(machines, root, mo
     other = begun(root / "other")
     with closing(Ledger(other, LAYOUT.kind)) as ledger:
         ledger.commit(0, [step(0), step(1), step(77)])
-    theirs = (other / "identity").read_text()
+    theirs = place.origin(other)
     monkeypatch.setattr(Replica, "_origin", lambda self: theirs)
     assert outcome(machines, folder=other) == ("", 3)
     place.forget(other)
 
 
-def test_another_layout_is_refused(machines, root):
+def test_another_layout_is_refused(machines, root, monkeypatch):
+    monkeypatch.setattr(place, "origin", lambda folder: "the same")
     carried(machines)[0].close()
     other = begun(root / "other", replace(LIVE, observation=4))
-    (other / "identity").write_bytes((machines.robot / "identity").read_bytes())
     said, rows = outcome(machines, folder=other, live=replace(LIVE, observation=4))
     assert "observation=3" in said
     assert "observation=4" in said
@@ -116,16 +116,15 @@ def test_a_folder_with_a_run_of_its_own_is_not_written_over(root):
         place.forget(each)
 
 
-def test_a_copy_that_is_not_a_beginning_of_the_log_is_refused(machines, root):
+def test_a_copy_that_is_not_a_beginning_of_the_log_is_refused(machines):
     machines.record(5)
     carried(machines)[0].close()
-    back = begun(root / "back")  # the robot's log was put back, or went another way since
-    (back / "identity").write_bytes((machines.robot / "identity").read_bytes())
-    with closing(Ledger(back, LAYOUT.kind)) as ledger:
+    machines.forget()  # the robot's log was put back, or went another way since
+    with closing(Ledger(machines.robot, LAYOUT.kind)) as ledger:
         ledger.commit(0, [step(number) for number in range(3)])
         with pytest.raises(Unwanted, match="copy ends at row 5, this robot's log at 3"):
-            machines.carrying(folder=back).turn(0.0)
+            machines.carrying().turn(0.0)
         ledger.commit(3, [step(30), step(40), step(50)])
         with pytest.raises(Unwanted, match="row 4 of the learner's copy is not row 4 of this log"):
-            machines.carrying(folder=back).turn(0.0)
+            machines.carrying().turn(0.0)
     assert machines.replica.end == 5

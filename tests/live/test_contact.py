@@ -185,19 +185,20 @@ def told(now, heard, state=True):
     )
 
 
-def silences(looks):
+def silences(looks, virtual=True):
     """Silence after each look: (real time, what the gate told, whether its virtual time stands)."""
     found, now = [], Contact(real=0.0)
     for real, each, stands in looks:
         now = contact.looked(now, real, each, stands=stands)
-        found.append(contact.silence(now, real, each))
+        found.append(contact.silence(now, real, each, virtual=virtual))
     return found
 
 
 def test_silence_is_the_time_since_the_gate_believed_a_new_state():
     looks = [(1.0, None), (2.0, told(50.0, 50.0)), (3.0, told(51.0, 51.0))]
     looks += [(5.0, told(53.0, 51.0)), (9.0, told(57.0, 57.0))]
-    assert silences([(*look, False) for look in looks]) == [1.0, 0.0, 0.0, 2.0, 0.0]
+    for virtual in (False, True):
+        assert silences([(*it, False) for it in looks], virtual) == [1.0, 0.0, 0.0, 2.0, 0.0]
 
 
 def test_a_gate_that_hears_nothing_or_is_dead_tells_of_silence_all_the_same():
@@ -214,6 +215,12 @@ def test_virtual_time_that_stands_still_is_no_silence_but_a_dead_keeper_is():
     assert silences(off) == [0, 7, 14]
     gone = [(0.0, told(50.0, 50.0), True), *((float(t), told(50.0, 50.0), False) for t in (5, 9))]
     assert silences(gone) == [0, 5, 9]
+
+
+def test_a_computer_that_slept_was_not_out_of_touch():
+    asleep = [(0.0, told(50.0, 50.0), False), (0.1, told(3650.1, 50.0), False)]
+    assert silences(asleep, virtual=False) == [0, 0.1]
+    assert silences(asleep) == [0, 3600.1]  # virtual time does not sleep
 
 
 class Time:
@@ -283,7 +290,7 @@ def test_one_that_answers_again_in_time_goes_on(folder, monkeypatch):
 
 def test_a_supervisor_that_does_not_look_would_wait_for_ever(folder, monkeypatch):
     """Sabotage: it is ended from outside, more than an hour later."""
-    monkeypatch.setattr(contact, "silence", lambda *arguments: 0.0)
+    monkeypatch.setattr(contact, "silence", lambda *arguments, **words: 0.0)
     code, seconds, heard, _ = waited(folder, monkeypatch)
     assert code == INTERRUPTED
     assert seconds > 3600

@@ -11,8 +11,8 @@ import pytest
 
 from gate.gated import is_limp
 from live.silent import DEAD, Robot
-from live.stacked import TESTS, live_of
-from ursa.live import child, settings
+from live.stacked import TESTS, free_port, live_of
+from ursa.live import child, gating, settings
 from ursa.live.child import SIGNALS, Ending
 from ursa.live.settings import Restarts
 from ursa.shared import place
@@ -100,6 +100,53 @@ def test_a_second_signal_ends_at_once_and_later_ones_do_nothing():
         assert caught.value.code == 128 + 15
         for number in SIGNALS:
             signal.raise_signal(number)
+    finally:
+        ending.close()
+
+
+def given(monkeypatch, folder):
+    """Seconds that a gate which is asked to end gives itself, by the kernel's alarm."""
+    heard = []
+    monkeypatch.setattr(signal, "alarm", heard.append)
+    link = f"udp://127.0.0.1:{free_port()}"
+    settings.write(folder, live := live_of(folder, link=link, clock="wall"))
+    gating.create(folder, live)
+
+    def asked(self, ending):
+        signal.raise_signal(signal.SIGTERM)
+        assert ending.asked
+        return ""
+
+    monkeypatch.setattr(gating.Loop, "run", asked)
+    monkeypatch.setattr(gating, "_hurry", lambda: None)
+    before = {number: signal.getsignal(number) for number in (*SIGNALS, signal.SIGALRM)}
+    try:
+        assert gating.main(folder) == 0
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return heard
+
+
+def test_a_gate_that_is_asked_to_end_has_ten_seconds_whatever_becomes_of_its_clock(
+    folder, monkeypatch
+):
+    assert given(monkeypatch, folder) == [10]
+
+
+def test_without_the_alarm_it_would_have_as_long_as_its_clock_stands_still(folder, monkeypatch):
+    """Sabotage."""
+    monkeypatch.setattr(gating, "LONGEST_END", 0)  # seconds; for an alarm: never
+    assert given(monkeypatch, folder) == [0]
+
+
+def test_an_alarm_ends_at_once_and_once():
+    ending = Ending(longest=10)
+    try:
+        with pytest.raises(SystemExit) as caught:
+            signal.raise_signal(signal.SIGALRM)
+        assert caught.value.code == 128 + 14
+        signal.raise_signal(signal.SIGALRM)
     finally:
         ending.close()
 

@@ -50,6 +50,16 @@ def test_a_signal_lays_the_robot_down_and_leaves_it_limp(scene, number):
     assert is_limp(scene.robot.command)
 
 
+def test_a_gate_that_takes_too_long_to_end_leaves_the_robot_limp(scene):
+    scene.start()
+    scene.runs()
+    scene.gate.send_signal(signal.SIGTERM)
+    scene.gate.send_signal(signal.SIGALRM)  # as the kernel does after ten seconds; time stands
+    assert scene.gate.wait() == 128 + signal.SIGALRM
+    scene.hears()
+    assert is_limp(scene.robot.command)
+
+
 @pytest.mark.parametrize("how", ["breaks", "killed twice"])
 def test_a_gate_that_breaks_or_is_told_twice_leaves_the_robot_limp(scene, how):
     scene.start(how if how == "breaks" else "")

@@ -207,6 +207,35 @@ def test_ctrl_z_and_ctrl_s_are_keys_like_others_while_a_robot_runs(terminal):
     assert attributes[6][termios.VINTR] == b"\x03"  # Ctrl-C ends in order, as ever
 
 
+def while_its_keys_are_heard(terminal, monkeypatch):
+    """Which keys put a process to sleep or mute its terminal, before, while and after it listens:
+    those of Ctrl-Z and Ctrl-S."""
+
+    def harmful():
+        attributes = termios.tcgetattr(terminal[1])
+        return attributes[6][termios.VSUSP] != b"\0", bool(attributes[0] & termios.IXON)
+
+    monkeypatch.setattr(keys, "_ours", lambda handle: True)  # as a shell would have it
+    with os.fdopen(os.dup(terminal[1])) as theirs:
+        monkeypatch.setattr("sys.stdin", theirs)
+        before = harmful()
+        with keys.of_terminal() as found:
+            assert found.present
+            during = harmful()
+        return before, during, harmful()
+
+
+def test_they_are_so_while_the_keys_of_a_terminal_are_heard_and_no_longer(terminal, monkeypatch):
+    every, none = (True, True), (False, False)
+    assert while_its_keys_are_heard(terminal, monkeypatch) == (every, none, every)
+
+
+def test_a_terminal_taken_as_it_is_would_put_the_stop_key_to_sleep(terminal, monkeypatch):
+    """Sabotage."""
+    monkeypatch.setattr(keys, "_unsuspended", lambda handle: None)
+    assert while_its_keys_are_heard(terminal, monkeypatch)[1] == (True, True)
+
+
 @pytest.fixture
 def scene(tmp_path):
     jaxtyping.config.update("jaxtyping_disable", True)  # thousands of cycles; checked elsewhere

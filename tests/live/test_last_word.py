@@ -17,6 +17,7 @@ from ursa.gate.wire import Command
 from ursa.live import dashboard, settings, stander
 from ursa.live import supervisor as supervisors
 from ursa.live import ward as wards
+from ursa.live.keys import Keys
 from ursa.live.settings import Restarts
 from ursa.live.supervisor import GAVE_UP, INTERRUPTED, LOCK, Supervisor
 
@@ -36,13 +37,14 @@ def robot():
     found.close()
 
 
-def supervised(folder, robot, say=None, **restarts):
+def supervised(folder, robot, say=None, keys=None, **restarts):
     rule = Restarts(**{"first": 0.0, "most": 0.0, "allowed": 2, **restarts})
     link = "udp://{}:{}".format(*robot.address)
     live = live_of(folder, link=link, modules=DEAD, restarts=rule, clock="wall")
     settings.write(folder, live)
     said = []
-    return Supervisor(folder, live, Claim(folder / LOCK, folder), say or said.append), said
+    claim = Claim(folder / LOCK, folder)
+    return Supervisor(folder, live, claim, say or said.append, keys), said
 
 
 def raises(error):
@@ -137,6 +139,47 @@ def test_at_a_bad_end_it_acts_first_and_speaks_last(folder, robot, monkeypatch):
     assert said.index("acts") < len(said) - 1
 
 
+class Listening(Keys):
+    """Keys that note when nobody listens to them any more."""
+
+    def __init__(self, noted):
+        super().__init__(None)
+        self._noted = noted
+
+    def close(self):
+        self._noted.append("deaf")
+        super().close()
+
+
+def at_a_bad_end(folder, robot):
+    """What is done to robot and keys, in order."""
+    noted = []
+    supervisor, _ = supervised(folder, robot, keys=Listening(noted))
+    end = supervisor._gatekeeper.end
+
+    def laid_down(seconds):
+        noted.append("lies down")
+        end(seconds)
+        noted.append("limp")
+
+    supervisor._gatekeeper.end = laid_down
+    with pytest.raises(KeyboardInterrupt):
+        supervisor.run(lambda: False, raises(KeyboardInterrupt()))
+    reap(supervisor)
+    return noted
+
+
+def test_at_a_bad_end_the_stop_key_is_heard_until_the_robot_is_limp(folder, robot):
+    assert at_a_bad_end(folder, robot) == ["lies down", "limp", "deaf"]
+
+
+def test_keys_that_are_closed_first_would_be_deaf_while_it_lies_down(folder, robot, monkeypatch):
+    """Sabotage."""
+    abandon = Supervisor._abandon
+    monkeypatch.setattr(Supervisor, "_abandon", lambda it: (it._keys.close(), abandon(it)))
+    assert at_a_bad_end(folder, robot)[0] == "deaf"
+
+
 def test_the_robot_is_limp_as_soon_as_its_gate_is_found_dead(folder, robot):
     """Long before another gate is there, or the end."""
     supervisor, said = supervised(folder, robot, first=60.0, most=60.0, allowed=1000)
@@ -192,7 +235,7 @@ def test_a_gate_of_ones_own_that_died_leaves_a_limp_robot_too(folder, robot, mon
         stander.gated(folder, live, said.append),
     ):
         pass
-    assert said[1].startswith("gate ended with exit code 3, 1 times within 600 s: giving up")
+    assert said[1].startswith("gate ended with exit code 3, 1 times in a row")
     assert "limp commands were sent in its place" in said[-1]
     assert is_limp(robot.heard()[-1])
 

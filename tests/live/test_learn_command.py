@@ -24,7 +24,8 @@ from ursa.shared import place, pulse
 def root(tmp_path, monkeypatch):
     path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
     monkeypatch.setenv("PYTHONPATH", path)  # where the learner is found that learns nothing
-    stubbed = replace(replica.Live(), modules=STUBS, patience=BRISK, restarts=AGAIN)
+    brisk = replace(BRISK, gate=0.0)
+    stubbed = replace(replica.Live(), modules=STUBS, patience=brisk, restarts=AGAIN)
     monkeypatch.setattr(replica, "Live", lambda: stubbed)
     found = quick(tmp_path)
     yield found

@@ -16,13 +16,14 @@ from live.stacked import AGAIN, STUBS, recorded, stacked, until
 from log.logs import quick
 from sizes import SEED, patience, size
 from ursa.gate import mailbox
-from ursa.gate.modes import Mode, Order
+from ursa.gate.modes import SERVO_MODES, Mode, Order
 from ursa.live import settings, stop_command
 
 KILLS = size("URSA_STACK_KILLS")
 ROLES = ("gate", "actor", "recorder", "learner", "supervisor")
+BRISK = replace(STUBS, gate="live.stub_gating_brisk")  # waits for two seconds, not for a minute
 BESIDE = KILLS // 5, KILLS // 10  # hangs of anybody, and robots switched off, beside the kills
-SOON = 8.0  # s after which a sabotaged stack is believed to stand still; four times `BRISK`
+SOON = 8.0  # s after which a sabotaged stack is believed to stand still; four times its patience
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def strike(stack, role, hang):
             stack.switch_on()
     elif role == "supervisor":
         if hang:
-            stack.grows()  # nobody needs it as long as nothing happens
+            until(lambda: left(stack) not in SERVO_MODES, f"its gate notices\n{stack.said()}")
             os.kill(pid, signal.SIGCONT)
         else:
             stack.supervisor.wait()
@@ -90,7 +91,7 @@ def test_thirty_random_kills_and_hangs_beside_lose_no_acknowledged_row(folder):
     seed = 20260101 + SEED
     print(f"seed {seed}")
     rng = random.Random(seed)
-    with stacked(folder) as stack:
+    with stacked(folder, modules=BRISK) as stack:
         most, lost, changed, faults = ravage(stack, strikes(rng, KILLS, *BESIDE), rng)
         assert most > 5 * KILLS
         assert (lost, changed, faults) == ([], [], [])
@@ -99,7 +100,7 @@ def test_thirty_random_kills_and_hangs_beside_lose_no_acknowledged_row(folder):
 @pytest.fixture(scope="module")
 def shared_run(tmp_path_factory):
     """One robot and folder for the tests below; each finds the run under way, or starts it."""
-    with stacked(quick(tmp_path_factory.mktemp("run"))) as stack:
+    with stacked(quick(tmp_path_factory.mktemp("run")), modules=BRISK) as stack:
         yield stack
 
 
@@ -144,6 +145,18 @@ def test_a_stop_stays_until_a_person_acknowledges_then_the_robot_runs_again(run)
     assert stop_command.stop(run.folder, acknowledge=True) == 0
     run.grows()
     until(lambda: list((run.folder / "blackbox").glob("*.json")), "the black box is on disk")
+
+
+def test_when_the_supervisor_hangs_the_gate_lays_the_robot_down_and_all_goes_on_when_it_wakes(run):
+    until(lambda: left(run) is Mode.RUN, "it runs")
+    gate = run.pid("gate")
+    os.kill(run.supervisor.pid, signal.SIGSTOP)
+    until(lambda: not running(gate), "the gate ended by itself")
+    assert left(run) is Mode.DAMP
+    os.kill(run.supervisor.pid, signal.SIGCONT)
+    until(lambda: run.pid("gate") != gate, "another gate")
+    run.grows()
+    assert "nobody looked after the gate for 2 s: the gate laid the robot down" in run.said()
 
 
 def test_when_the_supervisor_is_killed_the_others_lay_the_robot_down_and_end(run):
@@ -215,7 +228,7 @@ def test_a_supervisor_that_does_not_watch_leaves_a_hung_process_alone(shared_run
 
 
 def test_a_recorder_that_acknowledges_before_it_commits_is_caught(shared_run):
-    modules = replace(STUBS, recorder="live.stub_recording_early")
+    modules = replace(BRISK, recorder="live.stub_recording_early")
     settings.write(shared_run.folder, replace(shared_run.live, modules=modules))
     folder = shared_run.folder
     shared_run.start()

@@ -7,6 +7,9 @@ must fail: `live/broken` takes them out.
 
 import importlib.util
 import os
+import random
+import sys
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -57,7 +60,10 @@ def found(tmp_path_factory):
             storm._until(lambda: storm.over or storm.progress("learner") > 0, "a first update")
             for victim in VICTIMS:
                 assert not storm.over, (out / "run.log").read_text()[-3000:]
-                assert storm.hit(victim), (out / "run.log").read_text()[-3000:]
+                while (went_on := storm.hit(victim)) is None and not storm.over:
+                    storm.care()  # it is between two lives
+                    time.sleep(0.1)
+                assert went_on, (out / "run.log").read_text()[-3000:]
             assert stop_command.stop(out / "run", end=True) == 0
             assert storm._until(lambda: storm.over, "the end of the run")
         return storm.verdict()
@@ -97,6 +103,7 @@ def got_over(found):
 def test_rows_and_updates_grow_after_every_kill_and_the_run_ends_in_order(found):
     assert went_on(found)
     assert found["kills"] == len(VICTIMS)
+    assert set(found["killed"].values()) == {len(VICTIMS) // 5}
     assert found["rows"] >= len(VICTIMS) * 20
     assert found["updates"] >= found["rows"] * 0.1 - 20  # the actor waits for a slow learner
     assert found["run ended with"] == 130  # in order, because it was asked to
@@ -127,6 +134,91 @@ def test_no_row_is_lost_and_the_learner_follows_from_the_log(found):
 def test_no_command_ever_left_the_limits(found):
     assert found["robot"]["commands"] > len(VICTIMS) * 20 * 25
     assert found["robot"]["violations"] == 0, found["robot"]["said"]
+
+
+GOOD = {
+    "killed": {"gate": 3, "actor": 2, "recorder": 1, "learner": 1, "supervisor": 1},
+    "kills": 8, "went on after": 8, "faults": 40, "went on after faults": 40,
+    "damaged or missing rows": 0, "acknowledged and lost": 0, "robot": {"violations": 0},
+    "run ended with": 0, "replay": 0, "reward by thirds": [0.1, 0.3, 0.2],
+}  # fmt: skip
+SPARED = dict.fromkeys(GOOD["killed"], 0)
+BAD = {
+    "nobody was killed": {"kills": 0, "went on after": 0},
+    "never killed: gate, actor, recorder, learner, supervisor": {"killed": SPARED},
+    "never killed: learner": {"killed": {**GOOD["killed"], "learner": 0}},
+    "rows and updates did not grow after every kill": {"went on after": 7},
+    "nothing of the script happened": {"faults": 0, "went on after faults": 0},
+    "rows and updates did not grow after every fault": {"went on after faults": 39},
+    "rows are damaged or missing": {"damaged or missing rows": 1},
+    "acknowledged rows were lost": {"acknowledged and lost": 1},
+    "commands left the limits": {"robot": {"violations": 1}},
+    "the run did not end in order": {"run ended with": 130},
+    "the learner cannot be computed again": {"replay": 1},
+    "the reward did not grow": {"reward by thirds": [0.2, 0.3, 0.2]},
+}
+
+
+@pytest.mark.parametrize("said", BAD)
+def test_each_promise_that_was_not_kept_is_said(said):
+    unkept = program().unkept
+    assert unkept(GOOD) == []
+    assert unkept(GOOD | BAD[said]) == [said]
+
+
+def calm(out, monkeypatch, module, found):
+    """The exit code of a storm whose run is over before anybody was killed."""
+
+    class Calm:
+        over, kills = True, []
+
+        def __init__(self, *words): ...
+
+        def _until(self, true, what): ...
+
+        def close(self): ...
+
+        def verdict(self):
+            return found
+
+    monkeypatch.setattr(module, "Storm", Calm)
+    monkeypatch.setattr(sys, "argv", ["storm.py", str(out)])
+    return module.main()
+
+
+def test_a_storm_that_killed_nobody_was_none(tmp_path, monkeypatch, capsys):
+    found = GOOD | {"kills": 0, "went on after": 0, "killed": SPARED}
+    assert calm(tmp_path, monkeypatch, program(), found) == 1
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "not as promised: nobody was killed",
+        "not as promised: never killed: gate, actor, recorder, learner, supervisor",
+    ]
+    assert calm(tmp_path, monkeypatch, program(), GOOD) == 0
+
+
+def test_one_that_compares_only_would_pass_for_a_storm(tmp_path, monkeypatch):
+    """Sabotage: all of nobody went on."""
+    found, module = GOOD | {"kills": 0, "went on after": 0, "killed": SPARED}, program()
+    unkept, blind = module.unkept, ("nobody", "never")
+    monkeypatch.setattr(
+        module, "unkept", lambda it: [said for said in unkept(it) if not said.startswith(blind)]
+    )
+    assert calm(tmp_path, monkeypatch, module, found) == 0
+
+
+def test_each_of_the_five_is_the_victim_once_before_any_is_again():
+    victims = program().victims
+    for seed in range(100):
+        coming = victims(random.Random(seed))
+        assert {next(coming) for _ in range(5)} == set(GOOD["killed"])
+
+
+def test_who_is_not_there_was_not_killed(tmp_path):
+    (tmp_path / "run").mkdir()
+    storm = SimpleNamespace(folder=tmp_path / "run", over=False, kills=[])
+    for victim in GOOD["killed"]:
+        assert program().Storm.hit(storm, victim) is None
+    assert storm.kills == []
 
 
 def test_a_storm_without_protections_fails_the_same_checks(broken):

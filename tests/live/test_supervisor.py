@@ -1,4 +1,4 @@
-"""What the supervisor decides: when to start again or give up, what to order, what to refuse."""
+"""What the supervisor decides: when to give up, what to order, what to refuse."""
 
 import io
 import os
@@ -15,8 +15,7 @@ from ursa.gate.heard import Wish
 from ursa.gate.limits import limits_of
 from ursa.gate.mailbox import Told
 from ursa.gate.modes import Mode, Order
-from ursa.live import backoff, conduct, dashboard, orphans, ready, settings
-from ursa.live.backoff import Backoff
+from ursa.live import conduct, dashboard, orphans, ready, settings
 from ursa.live.conduct import Given
 from ursa.live.settings import Live, Modules, Restarts
 from ursa.live.supervisor import GAVE_UP, LOCK, Supervisor
@@ -25,33 +24,6 @@ from ursa.robot.a1 import A1
 from ursa.shared import place, pulse
 
 LIMITS = limits_of(A1)
-RULE = Restarts(first=1.0, most=30.0, healthy=60.0, window=600.0, allowed=8)
-
-
-def delays(rule, lives, start=1000.0):
-    """Waits before each restart, of processes that lived so long each."""
-    found, now, state = [], start, Backoff()
-    for lived in lives:
-        now += lived
-        state = backoff.failed(rule, state, now, lived)
-        found.append(backoff.delay(rule, state))
-        now += found[-1]
-    return found, state
-
-
-def test_waits_double_up_to_a_bound_and_begin_anew_after_a_healthy_life():
-    found, state = delays(RULE, [0.1] * 7 + [61.0, 0.1])
-    assert found == [1, 2, 4, 8, 16, 30, 30, 1, 2]
-    assert state.total == 9
-
-
-def test_it_is_hopeless_after_more_failures_in_the_window_than_allowed():
-    _, state = delays(RULE, [0.1] * 8)
-    assert not backoff.hopeless(RULE, state)
-    _, state = delays(RULE, [0.1] * 9)
-    assert backoff.hopeless(RULE, state)
-    _, state = delays(RULE, [100.0] * 50)  # now and then is no reason: 6 of them in the window
-    assert not backoff.hopeless(RULE, state)
 
 
 def told(mode, **changes):
@@ -150,7 +122,10 @@ def test_it_gives_up_when_a_role_dies_too_often_and_says_where_to_look(folder, m
     monkeypatch.setenv("PYTHONPATH", os.path.dirname(os.path.dirname(__file__)))
     code, heard = hopeless(folder)
     assert code == GAVE_UP
-    assert "ended with exit code 3, 3 times within 600 s: giving up" in heard
+    assert (
+        "ended with exit code 3, 3 times in a row, each within 600 s of its start: giving up"
+        in heard
+    )
     assert str(folder / "logs") in heard
 
 
@@ -159,7 +134,7 @@ def test_a_mistake_that_a_person_must_put_right_is_not_tried_for_long(folder, mo
     (folder / "mistaken").touch()
     code, heard = hopeless(folder, allowed=1000)
     assert code == GAVE_UP
-    assert "ended with exit code 2, 4 times" in heard
+    assert "ended with exit code 2, 4 times and never worked: giving up" in heard
     assert "ursa: the cable is green: use a red one" in heard
 
 

@@ -14,7 +14,7 @@ from ursa.errors import UserError
 from ursa.gate import driven, mailbox
 from ursa.gate.limits import described
 from ursa.live import guided, settings, stop_command, train_command
-from ursa.live.settings import Live, Modules
+from ursa.live.settings import Live, Modules, Patience
 from ursa.presets import preset
 from ursa.robot import registry as robots
 from ursa.robot.a1 import A1
@@ -70,6 +70,7 @@ def test_the_rows_are_as_wide_as_the_skills_of_the_method(method, feature):
         ([*LINK, "--robot", "go2"], "robot go2 cannot be driven, only an A1"),
         ([*LINK, "--limits", "reach", "7"], "reach = 7, allowed 0.01 to 0.2"),
         ([*LINK, "--limits", "raech", "0.1"], "did you mean reach?"),
+        ([*LINK, "--limits", "remote", "0.5"], "remote = 0.5, allowed 1 (or true) and 0"),
         ([*LINK, "--clock", "sundial"], "want wall, or shared:PATH"),
         (["--link", "udp://10.0.0.9:1", "--acknowledge", "emulator"], "on this machine"),
         ([*LINK, "--world.deter", "0"], "world.deter = 0"),
@@ -195,6 +196,41 @@ def test_a_run_that_goes_on_keeps_its_limits_but_for_those_that_are_named(folder
     }
 
 
+def test_the_remote_is_asked_for_with_a_one():
+    live = settled("--preset", "tiny", *LINK, "--limits", "remote", "1", "reach", "0.1")[2]
+    assert live.gate_limits().remote is True
+
+
+@pytest.mark.parametrize(
+    ("clock", "gate", "said"),
+    [
+        ("wall", 0.0, ""),
+        ("wall", 0.5, ""),
+        ("wall", 0.51, r"patience\.gate = 0\.51: want at most 0\.5 s on a wall clock"),
+        ("wall", 3600.0, r"patience\.gate = 3600\.0: want at most 0\.5 s on a wall clock"),
+        ("shared:/dev/shm/x", 60.0, ""),
+    ],
+)
+def test_a_gate_that_hangs_is_borne_for_half_a_second_and_no_setting_makes_it_more(
+    folder, clock, gate, said
+):
+    live = Live(clock=clock, patience=Patience(gate=gate))
+    if not said:
+        settings.write(folder, live)
+        assert settings.read(folder).patience.gate == gate
+        return
+    with pytest.raises(UserError, match=said):
+        settings.write(folder, live)
+
+
+def test_without_that_bound_a_file_could_widen_it(folder, monkeypatch):
+    """Sabotage."""
+    monkeypatch.setattr(settings, "HUNG", {"wall": 3600.0, "shared": 5.0})
+    live = Live(patience=Patience(gate=3600.0))
+    settings.write(folder, live)
+    assert settings.watched(settings.read(folder)).patience.gate == 3600.0
+
+
 def test_limits_that_are_replaced_as_a_whole_would_lose_the_others(folder, monkeypatch):
     """Sabotage: as if nothing was known of the run from before."""
     monkeypatch.setattr(train_command.living, "read", lambda folder: Live(link=LINK[1]))
@@ -213,7 +249,15 @@ def test_the_help_teaches_how_to_stop(capsys):
         train_command.train(["--help"])
     assert left.value.code == 0
     said = capsys.readouterr().out
-    for word in ("SAFETY", "space or Enter", "ursa robot stop", "--link", "--resume", "Ctrl-C"):
+    for word in (
+        "SAFETY",
+        "space or Enter",
+        "ursa robot stop",
+        "--link",
+        "--resume",
+        "Ctrl-C",
+        "--dry-run",
+    ):
         assert word in said
     for line in described().splitlines():  # every limit, with its default and range
         assert line in said

@@ -118,6 +118,31 @@ def test_a_command_that_looks_between_two_steps_only_would_not_notice(scene, mon
     assert watched(scene, monkeypatch) is None
 
 
+def beats(scene, monkeypatch):
+    """How often the gate was told that somebody looks, while the program computed."""
+    alone(scene, monkeypatch)
+    with stander.gated(scene.folder, scene.live, lambda said: None):
+        assert scene.over.wait(LIMIT)
+        last = pulse.last(scene.folder, "vigil")
+    return 0 if last is None else last.number
+
+
+def test_a_gate_is_told_at_every_look_that_somebody_looks(scene, monkeypatch):
+    """25 looks in the half second until it hangs; one more or less at either end."""
+    assert 24 <= beats(scene, monkeypatch) <= 28
+
+
+def test_one_that_looks_without_a_word_would_be_taken_for_hung(scene, monkeypatch):
+    """Sabotage."""
+
+    def mute(self):
+        while self._keeper.look() and not self._over.wait(PAUSE):
+            pass
+
+    monkeypatch.setattr(Vigil, "_watch", mute)
+    assert beats(scene, monkeypatch) == 0
+
+
 def limp_unread(scene, monkeypatch, patience):
     """Whether the robot is limp after a while, though nobody reads that its gate hangs."""
     alone(scene, monkeypatch)

@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -250,6 +251,65 @@ def test_the_recorder_commits_after_64_steps_or_half_a_second(run):
     assert (recorder.end, writer.waiting) == (65, 0)
     writer.close()
     recorder.close()
+
+
+def ended(run, monkeypatch, flush=Recorder.flush):
+    """100 steps wait, the disk is full for 40 s (tries at 0, 1, 3, 7, 15, 31 s; the next one at
+    61 s), then there is room, and the run ends at 40 s. What is on disk, and what is left."""
+    recorder = Recorder(run, LAYOUT)
+    writer = ring.Writer(store.ring_of(run))
+    for number in range(100):
+        writer.put(step(number))
+    real = shutil.disk_usage
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "disk_usage", lambda path: real(path)._replace(free=0))
+        for now in range(40):
+            assert recorder.turn(float(now)) == 0
+    while flush(recorder, 40.0):
+        pass
+    found = recorder.end, recorder.waits
+    recorder.close()
+    writer.close()
+    return *found, store.left(run)
+
+
+def test_at_the_end_all_is_tried_once_more_however_long_ago_a_refusal_was(run, monkeypatch):
+    assert ended(run, monkeypatch) == (100, False, 0)
+
+
+def test_an_end_that_waits_for_the_next_try_would_leave_them_in_memory(run, monkeypatch):
+    """Sabotage."""
+    flush = Recorder.flush
+    patient = lambda self, now: 0 if now < self._after else flush(self, now)  # noqa: E731
+    assert ended(run, monkeypatch, patient) == (0, True, 100)
+
+
+def test_a_recorder_that_is_started_on_a_full_disk_waits_like_one_that_was_there(run, monkeypatch):
+    Recorder(run, LAYOUT).close()
+    with closing(ring.Writer(store.ring_of(run))) as writer:
+        writer.put(step(0))
+    real = shutil.disk_usage
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "disk_usage", lambda path: real(path)._replace(free=0))
+        recorder = Recorder(run, LAYOUT)
+        recorder.flush(0.0)
+        assert "free some space" in recorder.paused
+    assert recorder.flush(0.0) == 1
+    recorder.close()
+
+
+def test_at_the_end_steps_behind_a_damaged_one_are_put_on_disk_and_it_is_told(run):
+    recorder = Recorder(run, LAYOUT)
+    writer = ring.Writer(store.ring_of(run))
+    for number in range(10):
+        writer.put(step(number))
+    ring.write(writer._mapped, writer._start(4), b"\0" * 16)  # memory went bad
+    while recorder.flush(0.0):
+        pass
+    assert (recorder.end, recorder.waits) == (10, False)
+    recorder.close()
+    writer.close()
+    assert sorted(served(run, LAYOUT.kind)[0]) == [0, 1, 2, 3, 5, 6, 7, 8, 9]
 
 
 def test_steps_after_a_hole_begin_a_sequence(run):

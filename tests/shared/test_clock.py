@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from live.kernel import Kernel
 from ursa.errors import UserError
+from ursa.shared import clock as clocks
 from ursa.shared import keeper as keeping
 from ursa.shared.clock import Shared, Wall, open_clock
 from ursa.shared.keeper import Keeper
@@ -203,6 +205,26 @@ def test_specs_of_clocks(tmp_path):
         open_clock(f"shared:{tmp_path}/clock", "gate")
     one.close()
     open_clock(f"shared:{tmp_path}/clock", "gate").close()
+
+
+def slept_through(monkeypatch):
+    """What a wall clock says has passed in a wait of a second, in which the computer slept."""
+    kernel, wall = Kernel(), Wall()
+    monkeypatch.setattr(clocks, "time", kernel)
+    before, kernel.passing = wall.now(), lambda: setattr(kernel, "slept", 600.0)
+    assert wall.wait(before + 1.0) == wall.now()
+    assert kernel.awake == 1001.0  # nobody waits longer than he is awake
+    return wall.now() - before
+
+
+def test_a_wall_clock_counts_what_the_computer_slept(monkeypatch):
+    assert slept_through(monkeypatch) == 601.0
+
+
+def test_a_monotonic_clock_would_not(monkeypatch):
+    """Sabotage."""
+    monkeypatch.setattr(clocks, "STEADY", time.CLOCK_MONOTONIC)
+    assert slept_through(monkeypatch) == 1.0
 
 
 def test_a_forgotten_clock_leaves_nothing_behind(tmp_path):

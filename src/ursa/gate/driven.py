@@ -4,6 +4,8 @@ from ursa.errors import UserError
 from ursa.robot.a1 import A1
 from ursa.robot.spec import RobotSpec
 
+UNITS = {"torque": "N m", "speed": "rad/s", "kp": "N m/rad", "kd": "N m s/rad"}
+
 
 def refuse_other(spec: RobotSpec) -> None:
     """UserError unless all that the gate would allow this robot is good for an A1, too."""
@@ -28,8 +30,10 @@ def _beyond(spec: RobotSpec) -> list[str]:
                 f"{ours.name} goes from {ours.lower:g} to {ours.upper:g} rad, "
                 f"allowed {known.lower:g} to {known.upper:g}"
             )
-        for what, unit in (("torque", "N m"), ("speed", "rad/s"), ("kp", "N m/rad")):
+        for what, unit in UNITS.items():
             value, most = getattr(ours, what), getattr(known, what)
             if value > most:
                 found.append(f"{ours.name} has {what} {value:g}, allowed {most:g} {unit}")
+        if ours.kd <= 0:
+            found.append(f"{ours.name} has kd {ours.kd:g}, want more than 0: nothing would damp it")
     return found

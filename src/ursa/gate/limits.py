@@ -92,13 +92,14 @@ class Limits:
     # supplies
     battery_low: float = _floor(0.25, 0.2, 1.0, "share")
     battery_stop: float = _floor(0.15, 0.1, 1.0, "share")
-    remote: bool = False  # the hand-held remote must stay in touch
+    remote: bool = False  # the hand-held remote must stay in touch; a user says 1 or 0
     remote_time: float = _limit(0.5, 0.1, 2.0)
 
     def __post_init__(self) -> None:
         wrong = [
             _outside(each, getattr(self, each.name), *each.metadata["widest"]) for each in ranged()
         ]
+        wrong.append(_unswitched("remote", self.remote))
         wrong = [said for said in wrong if said] or self._disordered()
         if wrong:
             raise UserError("gate limits: " + "; ".join(wrong))
@@ -214,6 +215,7 @@ def described() -> str:
         f"{each.metadata['most']:g} {each.metadata['unit']}"
         for each in ranged()
     ]
+    lines.append(f"{'remote':<13}{0:<6} 0 or 1: the hand-held remote must stay in touch, or HOLD")
     return "\n".join(lines)
 
 
@@ -227,6 +229,13 @@ def _outside(each: Field[Any], value: Any, least: float, most: float) -> str:
         f"{each.name} = {value!r}, allowed {least} to {most} {each.metadata['unit']} "
         f"(default {each.default})"
     )
+
+
+def _unswitched(name: str, value: Any) -> str:
+    """What is wrong with a value of something that is on or off, or nothing."""
+    if isinstance(value, int) and value in (0, 1):  # true and false among them
+        return ""
+    return f"{name} = {value!r}, allowed 1 (or true) and 0 (or false) (default 0)"
 
 
 def limits_of(spec: RobotSpec, narrowed: Mapping[str, Any] | None = None) -> Limits:
@@ -243,9 +252,13 @@ def limits_of(spec: RobotSpec, narrowed: Mapping[str, Any] | None = None) -> Lim
         for each in ranged()
         if each.name in given
     ]
+    if "remote" in given:
+        wrong.append(_unswitched("remote", given["remote"]))
     if any(wrong):
         raise UserError(
             "gate limits can be narrowed and never widened: "
             + "; ".join(said for said in wrong if said)
         )
+    if "remote" in given:
+        given["remote"] = bool(given["remote"])
     return Limits(spec=spec, **given)

@@ -19,6 +19,7 @@ from ursa.gate.seen import Seen
 
 FOLLOWING = frozenset({Mode.RUN, Mode.HOLD})  # modes in which the policy is expected to speak
 UP = frozenset({Mode.STAND, Mode.RUN, Mode.HOLD})
+ALONE = 10.0  # s that a robot stands for nobody: a policy that was slow to begin is there by then
 CAREFUL = (Order.DAMP, Order.LIE_DOWN, Order.ACKNOWLEDGE, Order.STAND, Order.RUN)
 WISHES = frozenset({Kind.BAD_WISH, Kind.STALE_WISH})
 LIMP_TILT = f"{Kind.TILT} while limp"
@@ -65,11 +66,12 @@ def next_mode(
     limits: Limits, now: float, found: list[Event], orders: frozenset[Order], state: GateState
 ) -> tuple[GateState, list[Event]]:
     """The mode of this cycle, with the pose it begins from, and what there is to tell about it."""
-    worst = _worst(found)
+    events = _alone(now, state)
+    worst = _worst(found + events)
     level = worst.level if worst is not None else Level.COUNT
     reason = f"{worst.kind} {worst.detail}".strip() if worst is not None and level else ""
     stop = worst is not None and worst.kind is Kind.STOP
-    before, events = state.mode, []
+    before = state.mode
     if stop or (level == Level.FAULT and before in SERVO_MODES):
         state = faulted(now, replace(state, fault="") if stop else state, reason)
     elif level == Level.DAMP and before in SERVO_MODES:
@@ -106,6 +108,16 @@ def _worst(found: list[Event]) -> Event | None:
     """What decides. A stop keeps its name beside any other trouble: only a person takes it back."""
     stops = (event for event in found if event.kind is Kind.STOP)
     return next(stops, max(found, key=lambda event: event.level, default=None))
+
+
+def _alone(now: float, state: GateState) -> list[Event]:
+    """What it asks for that nobody has wished for anything since the robot stands, or for long."""
+    if state.mode is not Mode.STAND or not posing.finished(state.pose):
+        return []
+    alone = min(now - state.since - state.pose.span, hearing.age(now, state.heard))
+    if alone <= ALONE:
+        return []
+    return [Event(Kind.STALE_WISH, Level.LIE_DOWN, f"stands for nobody since {alone:.3f} s")]
 
 
 def _obeyed(limits: Limits, order: Order, state: GateState, events: list[Event]) -> GateState:

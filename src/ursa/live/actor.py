@@ -15,7 +15,7 @@ from jaxtyping import Float
 from ursa.env.arena import Arena, Outcome
 from ursa.errors import UserError
 from ursa.gate.mailbox import Pose
-from ursa.gate.modes import SERVO_MODES
+from ursa.gate.modes import Mode
 from ursa.gate.wired import Wired
 from ursa.live import arena as floor
 from ursa.live.homeward import upright
@@ -167,9 +167,10 @@ class Actor:
         return self.homing.active
 
     def _rest(self) -> None:
-        """A limp robot may have been carried: its way home begins anew."""
+        """A robot that waits for a person may be carried: its way home begins anew. One that went
+        limp by itself stands up by itself: what kept it from going home still does."""
         told = self.engine.told
-        if told is not None and told.mode not in SERVO_MODES:
+        if told is not None and (told.mode is Mode.FAULT or told.fault):
             self.homing = replace(self.homing, lasted=0)
 
     def _paused(self) -> bool:

@@ -174,9 +174,8 @@ class Carrying:
 
 def introduced(folder: Path, live: Live) -> Hello:
     """The robot in a folder, as it names itself to a learner."""
-    place.shared(folder)  # gives the run its identity, if it has none
     return Hello(
-        run=(folder / place.IDENTITY).read_text(),
+        run=place.origin(folder),
         layout=live.layout.kind.layout,
         size=live.layout.kind.size,
         config=asdict(runs.config_of(folder)),

@@ -44,6 +44,11 @@ class Ending:
         self._before[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._now)
 
     @property
+    def supervised(self) -> bool:
+        """Whether somebody started us who looks after us."""
+        return self._supervisor is not None
+
+    @property
     def orphaned(self) -> bool:
         """Whether the supervisor that started us is gone."""
         return self._supervisor is not None and os.getppid() != self._supervisor
@@ -96,7 +101,6 @@ def enter(main: Callable[[Path], int]) -> None:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     for name in ("ursa", "__main__"):  # ours; what others think worth telling is too much
         logging.getLogger(name).setLevel(logging.INFO)
-    sys.path.append("")  # a robot or task of yours may lie in this folder; it hides nothing else
     if len(sys.argv) != 2:
         sys.exit(f"usage: python -m {main.__module__} FOLDER")
     try:

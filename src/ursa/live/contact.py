@@ -32,10 +32,14 @@ def looked(contact: Contact, real: float, told: Told | None, *, stands: bool) ->
     return replace(contact, real=real) if stands else contact
 
 
-def silence(contact: Contact, real: float, told: Told | None) -> float:
-    """Seconds since the robot was last there, on the clock by which it is longer."""
-    passed = 0.0 if told is None or contact.clock is None else told.now - contact.clock
-    return max(real - contact.real, passed)
+def silence(contact: Contact, real: float, told: Told | None, *, virtual: bool) -> float:
+    """Seconds since the robot was last there; in virtual time on the clock by which it is longer.
+
+    A gate's ordinary clock counts a sleep of the computer, in which no robot could be heard.
+    """
+    if not virtual or told is None or contact.clock is None:
+        return real - contact.real
+    return max(real - contact.real, told.now - contact.clock)
 
 
 def waiting(live: Live, silent: float) -> str:

@@ -17,6 +17,7 @@ class Gatekeeper:
 
     def __init__(self, folder: Path, live: Live, say: Say, sleeps: Callable[[], bool]) -> None:
         """As for a `Ward`; no gate is started before the first look."""
+        self.folder = folder
         self.ward = Ward(folder, settings.watched(live), "gate", say, sleeps)
         self._robot, self._limits, self._say = linking.address(live.link), live.gate_limits(), say
         self._spoken = False  # at the end

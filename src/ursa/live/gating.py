@@ -1,11 +1,13 @@
 """Gating: the gate as a process. The only one with a link to the robot; no JAX.
 
 What it decides is in `ursa.gate`; here are the clock, the link and the shared memory. Whatever way
-it ends, the last thing the robot hears is the limp command. It touches no disk in its loop.
+it ends, the last thing the robot hears is the limp command. It touches no disk in its loop, and
+says why it ends when the robot is limp: the disk may be what holds up whoever looks after it.
 """
 
 import gc
 import json
+import logging
 import os
 from collections.abc import Iterable
 from contextlib import ExitStack, closing, suppress
@@ -22,12 +24,14 @@ from ursa.gate.modes import SERVO_MODES, Counts, Event, Kind, Mode, Order
 from ursa.gate.spells import Spells, spoken
 from ursa.gate.where import Receiver
 from ursa.gate.wire import Command, Refused, State
-from ursa.live import child, settings
+from ursa.live import child, lead, settings
+from ursa.live.lead import Lead
 from ursa.live.settings import Live
 from ursa.shared import pulse, slots
 from ursa.shared.clock import Clock, open_clock
 from ursa.shared.place import shared
 
+log = logging.getLogger(__name__)
 EVENTS, EVENT_SIZE, EVENTS_KEPT = b"ursaevnt", 240, 1024
 NAMES = ("cycle", "now", "kind", "level", "detail")  # of an event, as others read it
 CLAMPS = (Kind.CLAMPED_RANGE, Kind.CLAMPED_REACH, Kind.CLAMPED_RATE, Kind.CLAMPED_TORQUE)
@@ -45,12 +49,13 @@ def create(folder: Path, live: Live) -> None:
     """The memory that a gate needs, if it is not there yet."""
     mailbox.create(folder)
     pulse.create(folder, "gate")
+    lead.create(folder)
     slots.prepare(shared(folder) / "events", EVENTS, slots=EVENTS_KEPT, size=EVENT_SIZE)
     blackbox.create(folder, max(2, round(live.blackbox / live.gate_limits().period)))
 
 
 def main(folder: Path) -> int:
-    """Gate a robot until asked to end, or until the supervisor is gone."""
+    """Gate a robot until asked to end, or until the supervisor is gone or hangs."""
     ending = child.Ending(longest=LONGEST_END)
     live = settings.read(folder)
     limits = live.gate_limits()
@@ -61,7 +66,12 @@ def main(folder: Path) -> int:
         link = stack.enter_context(Link(address(live.link), limits.limp, folder=folder))
         clock = stack.enter_context(closing(open_clock(live.clock, "gate")))
         ears = stack.enter_context(closing(Ears(folder, live.pose)))
-        Loop(limits, clock, link, ears, mouth, live.start).run(ending)
+        leader = None
+        if ending.supervised:
+            leader = stack.enter_context(closing(Lead(folder, lead.patience(live))))
+        why = Loop(limits, clock, link, ears, mouth, live.start, leader).run(ending)
+    if why:
+        log.warning("%s: the gate laid the robot down and ended", why)
     return 0
 
 
@@ -157,24 +167,43 @@ class Loop:
         ears: Ears,
         mouth: Mouth,
         start: str = "new",
+        leader: Lead | None = None,
     ) -> None:
+        """`leader`: a look at whoever looks after this gate; None: nobody does."""
         self.limits, self.clock, self.link, self.ears, self.mouth = limits, clock, link, ears, mouth
+        self._leader = leader
         self.state = first(limits, mouth.last, start)
         self._cycle = 0 if mouth.last is None else mouth.last.cycle
         self._due = clock.now()
 
-    def run(self, ending: child.Ending) -> None:
-        """Until asked to end: then lie down first, if there is a robot standing."""
+    def run(self, ending: child.Ending) -> str:
+        """Until asked to end, or nobody looks: then lie down first, if there is a robot standing.
+
+        Returns why it ended, "" if somebody asked for it.
+        """
         asked: float | None = None  # when the end was asked for, on the clock
-        while True:
+        why = ""
+        while asked is None or (self.serves and self.clock.now() - asked <= PATIENCE):
             leave: tuple[Order, ...] = ()
-            if asked is None and ending.asked:
+            if asked is None and (ending.asked or (why := self._unled())):
                 asked = self.clock.now()
-                leave = (Order.LIE_DOWN,) if self.state.mode in SERVO_MODES else ()
+                leave = (Order.LIE_DOWN,) if self.serves else ()
             self.cycle(leave)
-            over = asked is not None and self.clock.now() - asked > PATIENCE
-            if over or (asked is not None and self.state.mode not in SERVO_MODES):
-                return
+        if why and not self.state.fault and not self.serves:  # a person looks before it stands up
+            self.state = replace(self.state, fault=why)
+            self.cycle()
+        return why
+
+    @property
+    def serves(self) -> bool:
+        """Whether the motors hold the robot."""
+        return self.state.mode in SERVO_MODES
+
+    def _unled(self) -> str:
+        """Why to end unasked: nobody looks, and the robot is not limp. "": no reason."""
+        if self._leader is None or not self.serves or not self._leader.lost():
+            return ""
+        return self._leader.why
 
     def cycle(self, own: Iterable[Order] = ()) -> None:
         """Wait for the next instant, hear, decide, send, tell."""

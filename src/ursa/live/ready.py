@@ -17,7 +17,7 @@ from ursa.gate.wire import State
 from ursa.live import orphans
 from ursa.live.settings import Live
 from ursa.shared import clock as clocks
-from ursa.shared.place import refuse_remote
+from ursa.shared.place import begun, refuse_remote
 
 LOCK = "lock"  # the same that `ursa train` takes: one run at a time in a folder
 SAFETY = 3  # times the room that the rows are expected to take
@@ -31,13 +31,18 @@ def held(stack: ExitStack, folder: Path, live: Live, say: Callable[[str], None])
 
     A folder that is not there yet is made last: a refusal leaves nothing behind.
     """
-    begun = folder.exists()
-    claim = _claimed(stack, folder) if begun else None
+    return tried(stack, folder, live, say) or _claimed(stack, folder)
+
+
+def tried(stack: ExitStack, folder: Path, live: Live, say: Callable[[str], None]) -> Claim | None:
+    """The same, but for a folder that is not there: it is not made, and there is no claim of it."""
+    there = folder.exists()
+    claim = _claimed(stack, folder) if there else None
     stack.enter_context(closing(reserved(address(live.link), folder)))
-    if begun:  # a gate of a run whose supervisor was killed is still laying the robot down
+    if begun(folder):  # a gate of a run whose supervisor was killed is still laying the robot down
         orphans.leave(folder, live, say)
     check(folder, live, say)
-    return claim or _claimed(stack, folder)
+    return claim
 
 
 def _claimed(stack: ExitStack, folder: Path) -> Claim:

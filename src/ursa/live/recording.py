@@ -13,6 +13,7 @@ from ursa.shared import pulse
 PAUSE = 0.02  # s between two looks at the ring
 EVERY = 10.0  # s between two looks at how much room is left
 GIGA = 1e9
+KEPT = 1  # exit code: something could not be put on disk, the memory must stay
 log = logging.getLogger(__name__)
 
 
@@ -32,7 +33,10 @@ def main(folder: Path) -> int:
         while recorder.flush(time.monotonic()):
             _tell(beating, recorder, room.low)
         _tell(beating, recorder, room.low)
-        return 1 if recorder.paused else 0  # what a full disk refused is still in the ring
+        if recorder.paused or recorder.waits:  # what a full disk refused is still in the ring
+            log.error("ended with steps in memory only: %s", recorder.paused or "not readable")
+            return KEPT
+        return 0
 
 
 class Room:

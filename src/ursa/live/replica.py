@@ -71,7 +71,8 @@ class Replica:
         elif known != hello.run:
             raise Unwanted(
                 f"{self.folder} is a copy of run {known[:8]}..., this robot is run "
-                f"{hello.run[:8]}...: start the learner with another --out"
+                f"{hello.run[:8]}... (a run's folder that was copied, or put back from a backup, "
+                "is a run of its own): start the learner with another --out, it gets all rows anew"
             )
         if not (self.folder / place.CONFIG).exists():
             place.begin(self.folder, config)

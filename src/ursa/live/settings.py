@@ -4,6 +4,7 @@ Unlike the config it may change from one start to the next (another cable, narro
 that is wrong with it is said at once, before anything is sent to a robot.
 """
 
+import itertools
 import math
 import os
 from collections.abc import Mapping
@@ -43,6 +44,10 @@ ACKNOWLEDGE = ("operator", "emulator")
 STARTS = ("new", "resumed")
 
 
+class Lost(UserError):
+    """What a run was started with is not known: the file is missing, or damaged beyond reading."""
+
+
 def _number(default: float, least: float, most: float, unit: str) -> Any:
     return field(default=default, metadata={"least": least, "most": most, "unit": unit})
 
@@ -76,8 +81,8 @@ class Restarts:
     first: float = _number(0.5, 0.0, 60.0, "s")  # before the first restart; then doubled
     most: float = _number(30.0, 0.0, 600.0, "s")  # never longer
     healthy: float = _number(60.0, 0.0, 3600.0, "s")  # lived so long: begin at `first` again
-    window: float = _number(600.0, 1.0, 86400.0, "s")
-    allowed: int = _number(20, 0, 10**6, "restarts")  # of one role in the window, then give up
+    window: float = _number(600.0, 1.0, 86400.0, "s")  # lived so long: forget the ends before
+    allowed: int = _number(20, 0, 10**6, "restarts")  # of one role in a row, then give up
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,6 +182,11 @@ def check(live: Live) -> Live:
             f"patience.gate = {live.patience.gate}: want at least {HUNG['wall']} s, or 0 for what "
             "its clock asks for"
         )
+    if live.patience.gate > HUNG["wall"] and not live.virtual:
+        wrong.append(
+            f"patience.gate = {live.patience.gate}: want at most {HUNG['wall']} s on a wall clock, "
+            "or 0: a robot holds its last target for as long as its gate hangs"
+        )
     if not live.ratio_least < live.ratio_most:
         wrong.append(
             f"ratio_least = {live.ratio_least}: want less than ratio_most = {live.ratio_most}"
@@ -244,17 +254,42 @@ def read(folder: Path) -> Live:
     try:
         raw = durable.from_json(durable.read_bounded(path, LARGEST))
     except FileNotFoundError:
+        raise _missing(folder) from None
+    except PermissionError as error:
         raise UserError(
-            f"{folder} holds no run on a robot: there is no {NAME}; start one with "
-            "ursa robot train --out FOLDER"
-        ) from None
+            f"{path} cannot be read: {error.strerror}; use its owner's account"
+        ) from error
     except (ValueError, OSError) as error:
-        raise UserError(f"{path} cannot be read: {error}; remove it and start again") from error
+        raise Lost(f"{path} cannot be read: {error}") from error
     wrong: list[str] = []
     live = _made(Live, raw, "", wrong)
     if live is None or wrong:
-        raise UserError(f"{path} cannot be used:\n  " + listed(wrong))
+        raise UserError(
+            f"{path} cannot be used:\n  {listed(wrong)}\n  put that right, or move the file away: "
+            f"then ursa robot train --resume {folder} --link udp://HOST:PORT goes on without it"
+        )
     return check(live)
+
+
+def _missing(folder: Path) -> UserError:
+    """What to say of a folder without settings: it may have rows of a robot all the same."""
+    begun = (folder / "config.json").exists()
+    simulated = any((folder / name).exists() for name in ("checkpoints", "rows"))
+    if begun and (not simulated or any(folder.glob("steps-*"))):
+        return Lost(f"{folder}: there is no {NAME}, which says how this run reaches its robot")
+    return UserError(
+        f"{folder} holds no run on a robot: there is no {NAME}; start one with "
+        "ursa robot train --out FOLDER"
+    )
+
+
+def set_aside(folder: Path) -> None:
+    """Keep settings that cannot be read beside those that are written next."""
+    path = folder / NAME
+    if path.exists():
+        names = (path.with_name(f"{NAME}.damaged-{number}") for number in itertools.count(1))
+        with durable.room_for(NAME, folder, 0):
+            durable.rename(path, next(name for name in names if not name.exists()))
 
 
 SECTIONS = {"modules": Modules, "patience": Patience, "restarts": Restarts}

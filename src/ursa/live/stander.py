@@ -24,6 +24,7 @@ from ursa.live.conduct import Given
 from ursa.live.gatekeeper import Gatekeeper
 from ursa.live.gating import NEWS
 from ursa.live.homeward import upright
+from ursa.live.leaving import Leaving
 from ursa.live.lift import Lift
 from ursa.live.outlet import READING, Outlet
 from ursa.live.scribe import Scribe
@@ -167,8 +168,10 @@ def gated(folder: Path, live: Live, say: Say, lift: Lift | None = None) -> Itera
         # No second gate: a person looks at the robot first, and the trial is lost anyhow.
         once = replace(live, restarts=replace(live.restarts, allowed=0))
         keeper = Gatekeeper(folder, once, say, sleepers.of("gate"))
+        leaving = stack.enter_context(closing(Leaving()))
         stack.callback(keeper.ward.close)
         stack.callback(keeper.end, GONE)
+        stack.callback(leaving.begin)  # whoever is in a hurry now must not leave the robot as it is
         vigil = stack.enter_context(closing(Vigil(keeper, scribe.keep)))
         ear = stack.enter_context(closing(mailbox.Listener(folder)))
         mouth = stack.enter_context(closing(mailbox.Wisher(folder)))

@@ -18,7 +18,8 @@ from ursa.gate.mailbox import Listener, Orderer, Told
 from ursa.gate.modes import Order
 from ursa.live import orphans, settings, supervisor
 from ursa.live.ready import LOCK
-from ursa.shared.place import IDENTITY
+from ursa.shared import place
+from ursa.shared.place import Foreign
 
 WAIT = 3.0  # s for the gate to take an order in
 LOOK = 0.002
@@ -35,7 +36,8 @@ def stop(
     With a folder: the robot of that run, whoever drives it from there, `ursa robot adapt`, too.
     Without one: every robot that is driven from this computer. The run itself stays: the learner
     goes on with what it has, and the robot stands up again after
-    `ursa robot stop FOLDER --acknowledge`.
+    `ursa robot stop FOLDER --acknowledge`. A run of another account is named and cannot be
+    stopped from yours: use the robot's remote or its power button.
 
     Args:
         folder: the run, as given to `ursa robot train --out` or `ursa robot adapt`
@@ -49,11 +51,14 @@ def stop(
             raise UserError("which robot? Name its folder: ursa robot stop FOLDER " + (
                 "--acknowledge" if acknowledge else "--end"))  # fmt: skip
         return _stop_all()
-    living = driven(folder)
-    if not living and not (folder / settings.NAME).exists():
-        settings.read(folder)  # says what is wrong; a stop waits for no other check
-    if end:
-        return _end(folder, living)
+    try:
+        living = driven(folder)
+        if not living and not (folder / settings.NAME).exists():
+            settings.read(folder)  # says what is wrong; a stop waits for no other check
+        if end:
+            return _end(folder, living)
+    except (Foreign, PermissionError) as error:
+        raise UserError(_foreign(folder, error)) from None
     return _order(living or [folder], Order.ACKNOWLEDGE if acknowledge else Order.STOP)
 
 
@@ -65,9 +70,10 @@ def driven(folder: Path) -> list[Path]:
 
 def _driven(folder: Path) -> bool:
     """Whether a gate lives there, or somebody who will start one."""
-    if not (folder / settings.NAME).exists() or not (folder / IDENTITY).exists():
+    if not (folder / settings.NAME).exists() or not (folder / place.IDENTITY).exists():
         return False
-    return orphans.played(folder, "gate") or claim.held(folder / LOCK)
+    played = place.begun(folder) and orphans.played(folder, "gate")
+    return played or claim.held(folder / LOCK)
 
 
 def _stop_all() -> int:
@@ -111,6 +117,8 @@ def _order(folders: Sequence[Path], order: Order) -> int:
         for folder in folders:
             try:
                 spoken.append(_speak(stack, folder, order))
+            except (Foreign, PermissionError) as error:
+                wrong.append(_foreign(folder, error))
             except UserError as error:
                 wrong.append(str(error))
         begun = time.monotonic()
@@ -126,9 +134,26 @@ def _order(folders: Sequence[Path], order: Order) -> int:
     return code
 
 
+def _foreign(folder: Path, error: Foreign | PermissionError) -> str:
+    """Whose run it is that we may not reach, and what stops it all the same."""
+    owner = error.owner if isinstance(error, Foreign) else claim.owner(folder)
+    return (
+        f"{folder} is a run of the account {owner}, which this one cannot stop. USE THE ROBOT'S "
+        "REMOTE (R2) OR ITS POWER BUTTON NOW; or, where you may: "
+        f"sudo -u {owner} ursa robot stop {folder.absolute()}"
+    )
+
+
 def _speak(stack: ExitStack, folder: Path, order: Order) -> Spoken:
     try:
+        if not place.begun(folder):
+            raise UserError(
+                f"{folder}: its processes are only starting: say it again, or use the robot's own "
+                "stop button"
+            )
         ears = stack.enter_context(closing(mailbox.Listener(folder)))
+    except Foreign:
+        raise
     except UserError:
         if _driven(folder):  # it is just beginning, or its memory is damaged
             raise

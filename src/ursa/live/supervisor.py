@@ -68,6 +68,7 @@ class Supervisor:
                 if role != "gate"
             }
             self.diary = Diary(folder)
+            self._ring = store.ring_of(folder)  # found once: its name is in a file on a disk
             self._keys.listen(self._pressed.order, self._say)
             stack.pop_all()
         self._given, self._unheeded, self._passed_on = Given(), "", ""
@@ -131,23 +132,29 @@ class Supervisor:
             time.sleep(PAUSE)
 
     def look(self) -> bool:
-        """One look at everything; False if a role cannot be kept alive."""
-        there, gate = store.ring_of(self.folder).exists(), self.wards["gate"]
+        """One look at everything; False if a role cannot be kept alive. It waits for no disk."""
+        there, gate = self._ring.exists(), self.wards["gate"]
         deaths, hopeful = gate.backoff.total, [self._gatekeeper.look()]
         if gate.backoff.total > deaths:  # before a look at the others, who may take their time
             self._keep("the gate ended")
         others = [ward for role, ward in self.wards.items() if there or role in EARLY]
-        hopeful += [ward.look() for ward in others if ward is not gate]
+        for ward in others:
+            if ward is not gate:
+                hopeful.append(ward.look())
+            self._beat()  # each time: one that is killed, and held fast by a disk, takes a second
         self._converse(rest=False)
-        self._pulse.beat(self.rows, restarts=self.restarts)
         return all(hopeful)
+
+    def _beat(self) -> None:
+        """Still here: a gate whose supervisor is silent lays the robot down."""
+        self._pulse.beat(self.rows, restarts=self.restarts)
 
     def _in_touch(self) -> bool:
         """Whether the robot answers, or may still do so; a long silence is told once."""
         now, told, live = time.monotonic(), self.told, self.live
         stands = live.virtual and clocks.kept(clocks.path_of(live.clock))
         self._contact = contacts.looked(self._contact, now, told, stands=stands)
-        silent = contacts.silence(self._contact, now, told)
+        silent = contacts.silence(self._contact, now, told, virtual=live.virtual)
         if silent > live.silence:
             beat, deaths = self.wards["gate"].beat, self.wards["gate"].backoff.total
             unsent = 0 if beat is None else int(beat.said.get("unsent", 0))
@@ -237,7 +244,7 @@ class Supervisor:
     def revive_recorder(self, patience: float) -> None:
         """A recorder that is dead just now has rows left to put on disk before the end."""
         recorder = self.wards["recorder"]
-        if recorder.ended() and store.ring_of(self.folder).exists():
+        if recorder.ended() and self._ring.exists():
             recorder.start()
             last = recorder.beat
             self._until(lambda: recorder.beat != last or recorder.ended(), patience, rest=True)
@@ -262,6 +269,7 @@ class Supervisor:
         while not true() and time.monotonic() - begun < patience:
             self._gatekeeper.last_word()
             self._converse(rest=rest)
+            self._beat()
             time.sleep(PAUSE)
 
     def _abandon(self) -> None:

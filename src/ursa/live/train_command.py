@@ -1,7 +1,7 @@
 """`ursa robot train`: flags over a preset, all checked before a robot hears of it. No JAX here."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -14,12 +14,13 @@ from ursa.channel import secret
 from ursa.config import Config, alone
 from ursa.errors import UserError
 from ursa.gate.limits import described
-from ursa.live import guided, keys, ready
+from ursa.live import guided, keys, listening, ready
 from ursa.live import settings as living
 from ursa.live.child import Ending
 from ursa.live.dashboard import Dashboard, spoken
 from ursa.live.settings import Live, Modules
 from ursa.live.supervisor import DONE, Supervisor
+from ursa.log import store
 from ursa.run import command, folder, preflight, settings
 from ursa.run.command import Flags
 from ursa.shared import place
@@ -33,6 +34,7 @@ Let a robot of metal (or its emulator) discover what it can do, while it learns.
   ursa robot train --link udp://192.168.123.10:8007 --preset paper --steps 360000 --out outputs/a1
   ursa robot train --link ... --learner tcp://127.0.0.1:8077 --key learner.key    learn elsewhere
   ursa robot train --resume outputs/a1               go on after a stop, a crash or a power cut
+  ursa robot train --link ... --dry-run              hear the robot, move nothing, write nothing
 
 SAFETY. Read docs/robot.md first, hang the robot up or lay it on its belly, keep its remote in your
 hand. When all processes are there (from some seconds to a minute) it says "stands up in 5 s: keep
@@ -79,6 +81,7 @@ class RobotFlags(Flags):
     room: float = Live.room  # GB of disk that must be free, beside three times the rows
     room_low: float = Live.room_low  # GB; with less free disk than this somebody is told
     limits: dict[str, float] = field(default_factory=dict)  # narrower ones: reach 0.1 rate 8
+    dry_run: bool = False  # check all, hear the robot for 5 s, send it limp commands only; leave
 
 
 def train(arguments: Sequence[str]) -> int:
@@ -86,22 +89,22 @@ def train(arguments: Sequence[str]) -> int:
     flags = parse(arguments)
     config, out, live = settled(flags)
     with closing(Dashboard(quiet=flags.quiet)) as dashboard, spoken(dashboard.say):
-        return _trained(flags, config, out, live, dashboard)
+        if flags.resume is None:
+            folder.refuse_taken(out)
+        if live.learner:
+            secret.read(secret.place(out, live.key))
+        if not flags.dry_run:
+            return _trained(flags, config, out, live, dashboard)
+        with ExitStack() as stack:
+            ready.tried(stack, out, live, dashboard.say)
+            return listening.listen(live, dashboard.say)
 
 
 def _trained(flags: RobotFlags, config: Config, out: Path, live: Live, dashboard: Dashboard) -> int:
     """The run itself; its exit code."""
-    if flags.resume is None:
-        folder.refuse_taken(out)
-    if live.learner:
-        secret.read(secret.place(out, live.key))
     with ExitStack() as stack:
         claim = ready.held(stack, out, live, dashboard.say)
-        if flags.resume is None:
-            folder.begin(out, config)
-        living.write(out, live)
-        place.sweep(out)
-        folder.note(out, f"robot {live.robot} at {live.link}", folder.words())
+        create(flags, config, out, live, dashboard.say)
         ending = stack.enter_context(closing(Ending()))
         pressed = stack.enter_context(keys.of_terminal())
         dashboard.say(f"{config.method} on {live.robot} at {live.link}, writes to {out}")
@@ -112,7 +115,28 @@ def _trained(flags: RobotFlags, config: Config, out: Path, live: Live, dashboard
     done = f"{rows:,} rows on disk, {updates:,} updates, {supervisor.restarts} restarts"
     more = "" if code == DONE else f"; go on with: ursa robot train --resume {out}"
     dashboard.say(done + more)
+    if kept := store.left(out):
+        dashboard.say(
+            f"{kept:,} ROWS MORE ARE IN MEMORY ONLY, the disk took none of them: make room, then "
+            f"ursa robot train --resume {out} before this computer is switched off"
+        )
     return code
+
+
+def create(
+    flags: RobotFlags, config: Config, out: Path, live: Live, say: Callable[[str], None]
+) -> None:
+    """All that a run has on disk before it starts. `config.json` comes last: whoever is killed
+    before can give the same command again, and after that everything is there for --resume."""
+    lost = before(flags.resume)[1]
+    if lost:
+        say(f"{lost}; THE USUAL SETTINGS HOLD, limits included, but for those that were given now")
+        living.set_aside(out)
+    living.write(out, live)
+    place.sweep(out)
+    folder.note(out, f"robot {live.robot} at {live.link}", folder.words())
+    if flags.resume is None:
+        folder.begin(out, config)
 
 
 def parse(arguments: Sequence[str]) -> RobotFlags:
@@ -121,8 +145,8 @@ def parse(arguments: Sequence[str]) -> RobotFlags:
     if resume is None:
         base = alone(base)
     else:
-        live = living.read(resume)
-        kept |= {name: getattr(live, name) for name in _SHARED}
+        live, lost = before(resume)
+        kept |= {} if lost else {name: getattr(live, name) for name in _SHARED}
     return command.understood(RobotFlags, arguments, base, kept, "ursa robot train", help_text())
 
 
@@ -138,6 +162,13 @@ def settled(flags: RobotFlags) -> tuple[Config, Path, Live]:
         raise UserError(
             f"seeds = {config.seeds}, train.robots = {config.train.robots}: there is one robot and "
             "one learner; leave both out, or use `ursa train` for simulated robots"
+        )
+    lost = before(flags.resume)[1]
+    if not flags.link and lost:
+        raise UserError(
+            f"{lost}. Its rows are there: go on with ursa robot train --resume {flags.resume} "
+            "--link udp://HOST:PORT, and with --limits, --pose, --learner and --key as the run was "
+            f"started with ({folder.ENVIRONMENT} there has the commands): they are not known else"
         )
     if not flags.link:
         raise UserError(
@@ -157,22 +188,30 @@ def settled(flags: RobotFlags) -> tuple[Config, Path, Live]:
 
 def live_of(flags: RobotFlags, config: Config, sizes: Sizes) -> Live:
     """The settings beside a config; those that have no flag stay as an earlier start left them."""
-    before = Live() if flags.resume is None else living.read(flags.resume)
+    old, _ = before(flags.resume)
     shared = {name: getattr(flags, name) for name in _SHARED}
     shared["homing"] = guided.checked(flags.homing, config.robot)
     if flags.key:
         shared["key"] = str(Path(flags.key).absolute())  # the next start may be from elsewhere
     return replace(
-        before,
-        modules=modules_of(flags.learner, before.modules),
+        old,
+        modules=modules_of(flags.learner, old.modules),
         robot=config.robot,
         start="new" if flags.resume is None else "resumed",
-        limits={**before.limits, **living.narrowed(flags.limits)},
+        limits={**old.limits, **living.narrowed(flags.limits)},
         rows=config.train.steps,
         skill=skill_size(config, sizes),
         **vars(sizes),
         **shared,
     )
+
+
+def before(resume: Path | None) -> tuple[Live, str]:
+    """The settings of an earlier start; and why they are not known, if a run goes on without."""
+    try:
+        return (Live(), "") if resume is None else (living.read(resume), "")
+    except living.Lost as error:
+        return Live(), str(error)
 
 
 def modules_of(learner: str, modules: Modules) -> Modules:

@@ -1,7 +1,8 @@
 """Vigil: a thread that looks after a gate all the time, whatever the program computes meanwhile.
 
 For a command that has no supervisor beside it: between two steps it may compile or calculate for
-seconds, and a gate that hangs just then is found as soon as in a run.
+seconds, and a gate that hangs just then is found as soon as in a run. Its beats tell the gate that
+somebody looks: should the whole program hang, the gate lays the robot down by itself.
 """
 
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from threading import Event, Thread
 from ursa.errors import UserError
 from ursa.live.gatekeeper import Gatekeeper
 from ursa.live.ward import PAUSE
+from ursa.shared import pulse
 
 
 class Vigil:
@@ -18,6 +20,7 @@ class Vigil:
     def __init__(self, keeper: Gatekeeper, lost: Callable[[str], None] = lambda why: None) -> None:
         """From now on nobody else looks; `lost` hears when the gate is, after the robot is limp."""
         self._keeper, self._over, self._lost = keeper, Event(), lost
+        self._pulse = pulse.Pulse(keeper.folder, "vigil")
         self._thread = Thread(target=self._watch, name="vigil", daemon=True)
         self._thread.start()
 
@@ -33,9 +36,11 @@ class Vigil:
         """Look no longer; the gate stays as it is."""
         self._over.set()
         self._thread.join()
+        self._pulse.close()
 
     def _watch(self) -> None:
         while self._keeper.look():
+            self._pulse.beat(0)
             if self._over.wait(PAUSE):
                 return
         self._lost("the gate ended")

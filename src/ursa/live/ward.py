@@ -10,14 +10,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ursa.live import backoff, child
-from ursa.live.backoff import Backoff
+from ursa.live.backoff import Backoff, End
+from ursa.live.logbook import Logbook
 from ursa.live.outlet import unfailing
 from ursa.live.settings import Live
 from ursa.shared import pulse
 
 Say = Callable[[str], None]
 LOGS = "logs"
-MISTAKES = 4  # a folder that is just being left by others is a mistake for a moment only
+WORDS, LAST_WORDS = 1, 5  # lines of its log that are told at an end; when it is given up
+AT_WORK = ("learner", "actor")  # a mistake in the middle of it comes back with the same data
 SAFE = {"PYTHONSAFEPATH": "1"}  # nothing is imported from the folder that one stands in
 PAUSE = 0.02  # s between two looks
 GONE_TIME = 1.0  # s for a killed process to be gone; one that a disk holds fast may take for ever
@@ -34,14 +36,14 @@ class Ward:
         pulse.create(folder, role)
         self.role, self._folder, self._live = role, folder, live
         self._say, self._sleeps = unfailing(say), sleeps
+        self._log = Logbook(folder / LOGS / f"{role}.log", role, self._say)
         self._watch = pulse.Watch(folder, role)
         self.backoff = Backoff()
         self._process: subprocess.Popen[bytes] | None = None
         self._begun = self._heard = 0.0  # when it was started; when it last showed life
         self._number = 0  # of the last beat
-        self._first = True  # no beat of this process yet
+        self._first, self._hung = True, False  # no beat of this process yet; we killed it for that
         self._after = 0.0  # not to be started before
-        self._mistakes = 0  # times that it ended at once with what a person must put right
         self._worked = False  # it has shown life since this supervisor began
 
     @property
@@ -61,23 +63,20 @@ class Ward:
         return allowed - (time.monotonic() - self._heard)
 
     def start(self) -> None:
-        """Start its process now."""
+        """Start its process now. No file is opened here: a disk that hangs holds nobody up."""
         module = getattr(self._live.modules, self.role)
-        place = self._folder / LOGS
-        place.mkdir(exist_ok=True)
         last = self.beat
         self._number = 0 if last is None else last.number
-        with open(place / f"{self.role}.log", "ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", module, str(self._folder)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                env={**os.environ, child.SUPERVISOR: str(os.getpid()), **SAFE},
-            )
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", module, str(self._folder)],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log.handle,
+            stderr=self._log.handle,
+            start_new_session=True,
+            env={**os.environ, child.SUPERVISOR: str(os.getpid()), **SAFE},
+        )
         self._begun = self._heard = time.monotonic()
-        self._first = True
+        self._first, self._hung = True, False
 
     def look(self) -> bool:
         """Notice what happened, start again what is due; False: it is hopeless."""
@@ -87,14 +86,13 @@ class Ward:
                 return True
             try:
                 self.start()
-            except OSError as error:  # no memory, no room for its log: perhaps later
+            except OSError as error:  # no memory, too many processes: perhaps later
                 self._begun = now
                 return self._failed(f"could not be started ({error.strerror})")
             return True
         code = self._process.poll()
         if code is not None:
-            # What worked before and does not now may come back: a cable that was pulled.
-            self._mistakes += code == child.MISTAKE and not self._worked
+            self._hear(now)
             return self._failed(f"ended with {_named(code)}")
         return self._failed(self._kill_hung()) if self.hangs() else True
 
@@ -102,11 +100,8 @@ class Ward:
         """Whether its process shows no life for too long. Ask often: a beat counts when seen."""
         if self.ended():
             return False
-        now, beat = time.monotonic(), self.beat
-        if beat is not None and beat.number != self._number:
-            self._number, self._heard, self._first = beat.number, now, False
-            self._worked = True
-        elif self._sleeps():
+        now = time.monotonic()
+        if not self._hear(now) and self._sleeps():
             self._heard = now
         return self.silent < 0
 
@@ -154,11 +149,20 @@ class Ward:
 
     def close(self) -> None:
         self._watch.close()
+        self._log.close()
+
+    def _hear(self, now: float) -> bool:
+        """Whether its process has beaten since this was last asked."""
+        beat = self.beat
+        if beat is None or beat.number == self._number:
+            return False
+        self._number, self._heard, self._first, self._worked = beat.number, now, False, True
+        return True
 
     def _kill_hung(self) -> str:
         """Kill it, after it wrote down where it is; in words, what happened."""
         assert self._process is not None
-        silent = time.monotonic() - self._heard
+        silent, self._hung = time.monotonic() - self._heard, True
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(child.STACKS)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -168,26 +172,30 @@ class Ward:
 
     def _failed(self, how: str) -> bool:
         now, rule = time.monotonic(), self._live.restarts
-        self.backoff = backoff.failed(rule, self.backoff, now, now - self._begun)
+        self.backoff = backoff.failed(rule, self.backoff, self._end(now - self._begun))
         self._process = None
-        log = self._folder / LOGS / f"{self.role}.log"
-        if backoff.hopeless(rule, self.backoff) or self._mistakes >= MISTAKES:
-            times = len(self.backoff.failures)
-            self._say(
-                f"{self.role} {how}, {times} times within {rule.window:g} s: giving up; "
-                f"the end of {log}:\n  " + "\n  ".join(_tail(log))
-            )
+        why = backoff.hopeless(rule, self.backoff)
+        if why:
+            self._say(f"{self.role} {how}, {why}: giving up (see {self._log.path})")
+            self._log.tell(LAST_WORDS)
             return False
         wait = backoff.delay(rule, self.backoff)
         self._after = now + wait
-        self._say(f"{self.role} {how}; starting it again in {wait:.1f} s (see {log})")
+        self._say(f"{self.role} {how}; starting it again in {wait:.1f} s (see {self._log.path})")
+        self._log.tell(WORDS)
         return True
 
-
-def _tail(log: Path) -> list[str]:
-    """The last few lines of a log."""
-    data = log.read_bytes()[-2000:] if log.exists() else b""
-    return data.decode(errors="replace").splitlines()[-5:]
+    def _end(self, lived: float) -> End:
+        """How its process ended, for who decides about another."""
+        code = None if self._process is None else self._process.poll()
+        if code != child.MISTAKE:
+            return End(lived=lived, killed=code == -signal.SIGKILL and not self._hung)
+        beat, place = self.beat, None
+        if self.role in AT_WORK and beat is not None and not self._first:
+            # A learner that has made no update yet may have found the disk full, which passes.
+            place = beat.progress if beat.progress or self.role == "actor" else None
+        # What worked before and does not now may come back: a cable that was pulled.
+        return End(lived=lived, early=not self._worked, place=place)
 
 
 def _named(code: int) -> str:

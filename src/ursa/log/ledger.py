@@ -33,8 +33,10 @@ class Ledger:
         """Continue, or begin, the ledger of a kind in a folder; refused if somebody writes it."""
         self._folder, self._kind = folder, kind
         self._volume: tuple[Volume, Witness] | None = None
-        with durable.room_for(kind.name, folder, 0):
-            refuse_remote(folder)
+        if not folder.is_dir():  # one that is there is opened on a full disk, too, and waits
+            with durable.room_for(kind.name, folder, 0):
+                durable.make_folder(folder)
+        refuse_remote(folder)
         self._claim = Claim(folder / f"{kind.name}.lock")
         try:
             shelf = Shelf(folder, kind)

@@ -7,6 +7,7 @@ pauses the robot before it is full.
 
 import logging
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 from ursa.claim import Claim
@@ -16,7 +17,7 @@ from ursa.log.ledger import Ledger, Refused
 from ursa.log.record import Layout, Steps
 from ursa.log.shelf import Fault, Shelf
 from ursa.shared import ring
-from ursa.shared.place import shared
+from ursa.shared.place import begun, shared
 
 SLOTS = 4096  # 200 s at 20 Hz
 GROUP, PATIENCE = 64, 0.5  # a commit is due after so many steps or seconds
@@ -62,6 +63,11 @@ class Recorder:
         """Steps that found the ring full; the actor should have paused long before."""
         return self._ring.refused
 
+    @property
+    def waits(self) -> bool:
+        """Whether there is something in the ring that is not on disk."""
+        return bool(self._ring.peek(1)) or self._ring.hole() is not None
+
     def turn(self, now: float) -> int:
         """Commit what is due by a monotonic clock; returns how many steps became durable."""
         if now < self._after:
@@ -78,8 +84,12 @@ class Recorder:
         return self._commit(records, now)
 
     def flush(self, now: float) -> int:
-        """Commit what waits, due or not; for an orderly end."""
-        return 0 if now < self._after else self._commit(self._ring.peek(MOST), now)
+        """Commit what waits, due or not, and whatever was refused before; for an orderly end."""
+        records = self._ring.peek(MOST)
+        if not records and self._ring.hole() is not None:  # nobody is left who might fill it
+            self._attempt(self._give_up, now)
+            records = self._ring.peek(MOST)
+        return self._commit(records, now)
 
     def close(self) -> None:
         self._ring.close()
@@ -145,6 +155,17 @@ class Recorder:
         ring.create(path, slots=slots, size=size, first=end)
         writer.close()
         return ring.Reader(path)
+
+
+def left(folder: Path) -> int:
+    """Steps of a run that are in memory only, when no process of it lives any more."""
+    if not begun(folder) or not ring_of(folder).exists():
+        return 0
+    try:
+        with closing(ring.Reader(ring_of(folder))) as found:
+            return len(found.peek(found.slots))
+    except UserError:  # a recorder lives after all, and sees to them; or the memory is damaged
+        return 0
 
 
 class Log:

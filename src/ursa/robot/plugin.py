@@ -5,7 +5,9 @@ spoils nothing but itself. `registry.py` here and in `task/` say what is looked 
 """
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
@@ -55,14 +57,29 @@ def load(kind: str, group: str, builtin: Mapping[str, Loader], name: str) -> Any
     raise unknown(kind, name, [*builtin, *declared])
 
 
+@contextmanager
+def here() -> Iterator[None]:
+    """What is addressed may lie in the folder one stands in, which is looked at last: it hides
+    nothing. In this block only: libraries import what they find, and nobody has named that."""
+    added = "" not in sys.path
+    if added:
+        sys.path.append("")
+    try:
+        yield
+    finally:
+        if added and "" in sys.path:
+            sys.path.remove("")
+
+
 def addressed(kind: str, address: str) -> Any:
     """The value at "package.module:NAME", or the module itself at "package.module"."""
     module_name, _, value_name = address.partition(":")
-    module = _guarded(
-        lambda: importlib.import_module(module_name),
-        f'{kind} "{address}"',
-        'want "package.module:NAME" of a module that Python can import',
-    )
+    with here():
+        module = _guarded(
+            lambda: importlib.import_module(module_name),
+            f'{kind} "{address}"',
+            'want "package.module:NAME" of a module that Python can import',
+        )
     if not value_name:
         return module
     if not hasattr(module, value_name):

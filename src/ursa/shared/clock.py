@@ -1,6 +1,6 @@
 """Clock: what time it is, for every process of a run, and how to sleep until it is later.
 
-`Wall` is the machine's monotonic time. `Shared` is virtual time in mapped memory: the emulator
+`Wall` is the machine's steady time. `Shared` is virtual time in mapped memory: the emulator
 keeps it (`keeper.py`), and it moves only while every party that attends is asleep. So time runs
 as fast as the slowest of them, and what happens does not depend on the speed of the machine.
 """
@@ -25,6 +25,8 @@ ATTENDS, UNTIL, ASKED, PULSE, ANSWERED, DISMISSED = range(6)
 SECOND = 10**9  # time is kept in whole nanoseconds
 GLANCE = 50  # ms between two looks at the memory, should a nudge have been lost
 GONE = 30.0  # real seconds without a keeper, then a sleeper gives up
+# Linux stops its monotonic clock while the computer sleeps; a robot does not stop meanwhile.
+STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 @runtime_checkable
@@ -45,15 +47,15 @@ class Clock(Protocol):
 
 
 class Wall:
-    """The machine's own monotonic time: no step of the calendar moves it."""
+    """The machine's own time: no step of the calendar moves it, and its own sleep counts."""
 
     def now(self) -> float:
-        return time.monotonic()
+        return time.clock_gettime(STEADY)
 
     def wait(self, until: float) -> float:
-        while (left := until - time.monotonic()) > 0:
+        while (left := until - self.now()) > 0:
             time.sleep(left)
-        return time.monotonic()
+        return self.now()
 
     def alive(self) -> None:
         """Nobody waits for us: nothing to say."""

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ursa import durable
-from ursa.claim import held
+from ursa.claim import account, held
 from ursa.errors import UserError
 
 # Locks and shared memory do not work across machines, and a sync there may promise too much.
@@ -23,6 +23,14 @@ MEMORY = Path("/dev/shm")
 IDENTITY = "identity"
 SIGNATURE = "folder"  # in the memory of a run: where its files are
 STAYS, KEPT = "clock", "clock.keeper.lock"  # of a shared clock, see `clock.py`
+
+
+class Foreign(UserError):
+    """A run that another account has: neither its memory nor its processes are ours."""
+
+    def __init__(self, told: str, owner: str) -> None:
+        super().__init__(told)
+        self.owner = owner
 
 
 def file_system(folder: Path, mounts: str) -> str:
@@ -69,12 +77,40 @@ def shared(folder: Path) -> Path:
         return folder / "shared"
     found = MEMORY / name
     if not found.is_dir():
+        _refuse_foreign(folder)
         found.mkdir(mode=0o700, exist_ok=True)
         _sign(found, folder)
     status = found.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
-        raise UserError(f"{found} belongs to somebody else: remove {folder / IDENTITY}, try again")
+        owner = account(status.st_uid)
+        raise Foreign(
+            f"{folder} is run from the account {owner}: its memory, {found}, is out of reach for "
+            f"others. Go on in that account; or end the run there, which gives the memory back",
+            owner,
+        )
     return found
+
+
+def begun(folder: Path) -> bool:
+    """Whether a run has memory now. Unlike `shared` this makes nothing, in nobody's name."""
+    path = folder / IDENTITY
+    if not path.exists():
+        return False
+    if not os.access(MEMORY, os.W_OK):
+        return (folder / "shared").is_dir()
+    return (MEMORY / _name(folder, path.read_bytes().decode(errors="replace"))).is_dir()
+
+
+def origin(folder: Path) -> str:
+    """What a run is called by a learner on another machine: a copy of it is called otherwise.
+
+    By the numbers that its folder and its `identity` have in their file system: they stay when the
+    folder is moved there and when the machine is restarted. The number of the file system itself,
+    good enough for memory, may be another after that.
+    """
+    identity = _identity(folder)
+    numbers = [path.stat().st_ino for path in (folder, folder / IDENTITY)]
+    return durable.sha256(f"{identity} {numbers}".encode())[:32]
 
 
 def forget(folder: Path) -> None:
@@ -125,6 +161,13 @@ def _present(folder: Path, name: str) -> bool:
     return path.exists() and _name(folder, path.read_bytes().decode(errors="replace")) == name
 
 
+def _refuse_foreign(folder: Path) -> None:
+    """Who may not write a run's files must not have its memory: its owner could not go on."""
+    if not os.access(folder, os.W_OK):
+        owner = account(folder.stat().st_uid)
+        raise Foreign(f"{folder} belongs to the account {owner}: go on there", owner)
+
+
 def _name(folder: Path, identity: str) -> str:
     status = folder.stat()
     return f"ursa-{durable.sha256(f'{identity} {status.st_dev} {status.st_ino}'.encode())[:32]}"
@@ -146,5 +189,9 @@ def _identity(folder: Path) -> str:
             durable.rename(folder / f"tmp.{IDENTITY}", path)
     said = path.read_bytes()
     if len(said) != 32 or not said.isalnum():
-        raise UserError(f"{path} holds {said[:40]!r}, want 32 letters and digits: remove it")
+        raise UserError(
+            f"{path} holds {said[:40]!r}, want 32 letters and digits: put it back from a copy of "
+            "this run, or end every process of the run and only then remove it; a learner on "
+            "another machine takes it for another run after that"
+        )
     return said.decode()

@@ -24,7 +24,7 @@ import numpy as np
 
 from ursa.config import Config
 from ursa.errors import UserError
-from ursa.robot.plugin import addressed, called, load, plugins
+from ursa.robot.plugin import addressed, called, here, load, plugins
 from ursa.robot.spec import RobotSpec
 from ursa.task.forward import forward
 from ursa.task.point import point
@@ -75,7 +75,8 @@ def _module(name: str) -> bool:
     """Whether a name that nobody registered can only mean a module: "package.module", "mytask"."""
     if name in BUILTIN or ":" in name or name in tasks():
         return False
-    return "." in name or (name.isidentifier() and find_spec(name) is not None)
+    with here():
+        return "." in name or (name.isidentifier() and find_spec(name) is not None)
 
 
 def _three_functions(name: str, module: ModuleType, spec: RobotSpec) -> Task:
