@@ -63,9 +63,20 @@ class Scene:
         return self.gate.returncode == -signal.SIGKILL, len(self.limp)
 
 
+# What a shell gives a program in front; tests in the background may have been told to ignore them.
+USUAL = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: signal.SIG_DFL,
+    signal.SIGHUP: signal.SIG_DFL,
+}
+
+
 @pytest.fixture
 def scene(tmp_path, monkeypatch):
+    before = {number: signal.signal(number, handler) for number, handler in USUAL.items()}
     yield Scene(tmp_path, monkeypatch)
+    for number, handler in before.items():
+        signal.signal(number, handler)
     place.forget(tmp_path)
 
 
