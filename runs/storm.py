@@ -279,7 +279,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--preset", default="laptop")
     parser.add_argument("--ratio", type=float, default=0.25, help="updates per row, at least")
-    parser.add_argument("--calm", type=float, default=25.0, help="s between kills, on average")
+    parser.add_argument(
+        "--calm", type=float, default=25.0, help="s of the robot's between kills, on average"
+    )
     told, more = parser.parse_known_args()  # the rest is for `ursa robot train`
     chance = random.Random(told.seed)
     coming = victims(chance)
@@ -287,8 +289,8 @@ def main() -> int:
     try:
         storm._until(lambda: storm.over or storm.progress("learner") > 0, "a first update")
         while not storm.over:
-            pause = time.monotonic() + chance.expovariate(1 / told.calm)
-            while time.monotonic() < pause and not storm.over:
+            pause = storm.book()["time"] + chance.expovariate(1 / told.calm)
+            while storm.book()["time"] < pause and not storm.over:
                 storm.care()
                 time.sleep(0.2)
             victim = next(coming)
