@@ -69,7 +69,7 @@ def write(path: Path, tree: Any, steps: int, *, half: bool) -> None:
     leaves = jax.tree_util.tree_leaves_with_path(tree)
     arrays = {jax.tree_util.keystr(at): np.asarray(leaf) for at, leaf in leaves}
     if half:
-        arrays = {name: _halved(array) for name, array in arrays.items()}
+        arrays = {name: cut(array) for name, array in arrays.items()}
     write_whole(path, safetensors.numpy.save(arrays, metadata={**FORMAT, "steps": str(steps)}))
 
 
@@ -140,7 +140,7 @@ def _told(path: Path) -> dict[str, str]:
         raise UserError(f"{path} cannot be read: {error}; use another copy") from error
 
 
-def _halved(array: np.ndarray) -> np.ndarray:
+def cut(array: np.ndarray) -> np.ndarray:
     """bfloat16 as the same bits in uint16, rounded to nearest."""
     if array.dtype != np.float32:
         return array

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Training on a machine that is only lent, by commands that may not last as long as the training:
+#   runs/away.sh start HOME NAME ARGS...       copies the source to HOME and trains there, detached
+#   runs/away.sh wait HOME SECONDS             until all have ended, one dies or the time is over
+#   runs/away.sh bring HOME NAME OUT SEED...   packs settings, diary and agents (runs/pack.py)
+# ARGS are those of `ursa train`; with `--train.checkpoint-every` as long as the run, no time goes
+# into checkpoints that nobody could resume. Libraries are looked for in carry/, too.
+set -euo pipefail
+(($# >= 3)) || { sed -n '2,7s/^# //p' "$0" >&2; exit 2; }
+what=$1 home=$2
+shift 2
+export PYTHONPATH=$home/carry:$home/src PYTHONDONTWRITEBYTECODE=1
+python=${PYTHON:-python3}
+
+progress() {
+  for run in "$home"/outputs/*/; do
+    name=$(basename "$run")
+    state=training
+    test -e "$home/$name.rc" && state="ended with $(cat "$home/$name.rc")"
+    echo "$name: $state; $(tail -n 1 "$run/metrics.jsonl" 2>/dev/null | cut -c "1-${SHOWN:-400}")"
+  done
+}
+
+case $what in
+start)
+  name=$1
+  shift
+  mkdir -p "$home/outputs/$name"
+  test -e "$home/src" || cp -r src runs "$home/"
+  test -e "$home/carry" || ! test -e carry || cp -r carry "$home/"
+  cd "$home"
+  : > "$name.log"
+  setsid bash -c '"$0" -m ursa train --quiet --out "outputs/$1" "${@:2}" >> "$1.log" 2>&1
+    echo $? > "$1.rc"' "$python" "$name" "$@" < /dev/null > /dev/null 2>&1 &
+  ;;
+wait)
+  until=$((SECONDS + $1))
+  while ((SECONDS < until)); do
+    training=0
+    for log in "$home"/*.log; do
+      ended=${log%.log}.rc
+      if ! test -e "$ended"; then
+        training=1
+      elif test "$(cat "$ended")" != 0; then
+        tail -n 30 "$log"
+        progress
+        exit 1
+      fi
+    done
+    ((training)) || break
+    sleep 2
+  done
+  progress
+  ;;
+bring)
+  if ! test -e "$home/$1.rc"; then
+    echo "$1 is still training: wait first" >&2
+    exit 1
+  fi
+  JAX_PLATFORMS=cpu "$python" "$home/runs/pack.py" "$home/outputs/$1" "$2" --seeds "${@:3}"
+  ;;
+*)
+  echo "$what: want start, wait or bring" >&2
+  exit 2
+  ;;
+esac

@@ -1,0 +1,97 @@
+"""Bringing a run home from a lent machine: `runs/away.sh` trains, `runs/pack.py` packs."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from runs import arrays
+from ursa import Agent
+from ursa.errors import UserError
+from ursa.run import publish
+
+pytestmark = pytest.mark.usefixtures("quick")
+RUNS = Path(__file__).parents[2] / "runs"
+
+
+@pytest.fixture(scope="module")
+def program():
+    spec = importlib.util.spec_from_file_location("pack", RUNS / "pack.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def unpacked(archives, place):
+    for archive in archives:
+        with tarfile.open(archive) as opened:
+            opened.extractall(place, filter="data")
+    return place
+
+
+def test_what_comes_home_is_the_same_agent_in_16_bits(program, point, tmp_path):
+    home = unpacked(program.pack(point, tmp_path / "packed"), tmp_path / "home")
+    file = "agent/seed_0/agent.safetensors"
+    assert publish.halved(home / file)
+    whole, cut = arrays(point / file), arrays(home / file)
+    assert whole.keys() == cut.keys()
+    for name, array in whole.items():
+        if array.dtype == np.float32:  # 8 bits of mantissa: half a unit of the last is 2 ** -9
+            back = (cut[name].astype(np.uint32) << 16).view(np.float32)
+            np.testing.assert_allclose(back, array, rtol=2**-8, atol=0)
+        else:
+            np.testing.assert_array_equal(cut[name], array)
+    agent, other = Agent.load(home), Agent.load(point)
+    assert (agent.config, agent.steps, agent.seed) == (other.config, 640, 0)
+    np.testing.assert_array_equal(agent.skills, other.skills)
+    for name in ("config.json", "metrics.jsonl", "environment.json"):
+        assert (home / name).read_bytes() == (point / name).read_bytes()
+
+
+def test_an_agent_that_is_not_at_the_end_stays_where_it_is(program, point, tmp_path):
+    run = unpacked(program.pack(point, tmp_path / "packed"), tmp_path / "run")
+    file = run / "agent" / "seed_0" / "agent.safetensors"
+    early = {**publish.FORMAT, "steps": "512"}
+    file.write_bytes(safetensors.numpy.save(arrays(file), metadata=early))
+    with pytest.raises(UserError, match="512 of 640 steps"):
+        program.pack(run, tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+
+
+def away(*words, **settings):
+    return subprocess.run(
+        ["bash", str(RUNS / "away.sh"), *map(str, words)],
+        capture_output=True, text=True, timeout=250, cwd=RUNS.parent,
+        env={**os.environ, "PYTHON": sys.executable, **settings},
+    )  # fmt: skip
+
+
+def test_a_training_outlives_the_command_that_began_it(program, tmp_path):
+    there = tmp_path / "there"
+    asked = ("--robot", "point", "--task", "point", "--preset", "tiny", "--steps", "320")
+    fast = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
+    assert away("start", there, "first", *asked, "--seeds", "2", **fast).returncode == 0
+    early = away("bring", there, "first", tmp_path / "early", 0)
+    assert (early.returncode, early.stderr) == (1, "first is still training: wait first\n")
+    waited = away("wait", there, 240)
+    assert (waited.returncode, waited.stdout[:33]) == (0, 'first: ended with 0; {"step": 320')
+    packed = away("bring", there, "first", tmp_path / "packed", 0, 1)
+    assert packed.returncode == 0, packed.stderr
+    home = unpacked(sorted((tmp_path / "packed").iterdir()), tmp_path / "home")
+    assert [Agent.load(home, seed).steps for seed in (0, 1)] == [320, 320]
+
+
+def test_a_training_that_dies_says_why(tmp_path):
+    assert away("start", tmp_path, "bad", "--preset", "huge").returncode == 0
+    waited = away("wait", tmp_path, 240)
+    assert waited.returncode == 1
+    assert "huge" in waited.stdout
+    assert "bad: ended with 2" in waited.stdout
