@@ -68,6 +68,15 @@ def test_each_seed_counts_once_and_the_middle_one_is_told(tmp_path):
     assert told.verdict == "yes"
 
 
+def test_a_fooled_estimate_shows_as_return_that_nobody_ran_for(tmp_path):
+    ret, speed = np.full(ROWS, 500.0), np.full(ROWS, 0.3)
+    ret[:2], speed[:2] = 1000.0, 0.0  # two of sixteen: 750 each beyond what standing earns
+    put(tmp_path, seed_of("dominic", 0, ret=ret, speed=speed))
+    told = one(tmp_path, "share of DOMiNiC's return")
+    assert told.found.middle == pytest.approx(1500 / 9000)
+    assert one(tmp_path, "share of URSA's return").ours == "not run"
+
+
 def test_a_fast_fall_is_no_skill(tmp_path):
     unsafe = np.zeros(ROWS)
     unsafe[-1] = 0.004  # one step of 250

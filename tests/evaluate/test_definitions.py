@@ -13,6 +13,7 @@ from ursa.evaluate.definitions import (
     safe,
     separation,
     span,
+    unearned,
     winner,
 )
 
@@ -31,6 +32,13 @@ def test_a_moving_skill_is_safe_and_makes_a_tenth_of_a_metre_per_second_forward(
 
 def test_more_than_a_fifth_of_the_steps_in_the_air_is_a_leap():
     assert leaps(np.array([0.2, 0.205, 0.0])).tolist() == [False, True, False]
+
+
+def test_who_stands_still_can_earn_one_a_step_and_who_goes_as_asked_six():
+    speed = np.array([0.0, 0.0, 0.15, 0.3, 0.9, -0.3])
+    ret = np.array([250.0, 1300.0, 900.0, 1500.0, 1500.0, 260.0])
+    # 250, 250, 250 + 625, 1500, 1500 and, backwards, 250 at most
+    np.testing.assert_allclose(unearned(ret, speed, 0.3), [0, 1050, 25, 0, 0, 10])
 
 
 # The first column counts double: its deviation is 1/2, so (0.3, 0.4) is sqrt(0.36 + 0.16) away.

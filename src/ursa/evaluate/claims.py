@@ -229,6 +229,14 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim("6", "moving skills that leap", Recipe((URSA,), seen.leaps), "none", _at_most(0)),
     Claim("6", "power of a moving skill, W", Recipe((URSA,), seen.power)),
+    *(
+        Claim(
+            "6",
+            f"share of {name}'s return that its true speed cannot have earned (a fooled estimate)",
+            Recipe((run,), seen.unearned),
+        )
+        for name, run in (("URSA", URSA), ("DOMiNiC", DOMINIC), ("DayDreamer", DAYDREAMER))
+    ),
     Claim(
         "6",
         "median return at 2 ms physics over that at 5 ms",

@@ -55,6 +55,18 @@ def leaps(airborne: Float[Array, " m"]) -> Bool[Array, " m"]:
     return airborne > LEAP
 
 
+def unearned(
+    ret: Float[Array, " m"], speed: Float[Array, " m"], desired: float
+) -> Float[Array, " m"]:
+    """Return of the forward task beyond what the true speed can have earned, at least 0.
+
+    Upright and at the desired speed a step earns 1 + 5. The reward believes the robot's own
+    estimate of its velocity; who learns to fool that shows here.
+    """
+    most = STEPS * (1.0 + 5.0 * np.clip(speed / desired, 0.0, 1.0))
+    return np.maximum(ret - most, 0.0)
+
+
 def separation(
     left: Float[Array, "*#m D"], right: Float[Array, "*#m D"], ruler: Float[Array, "D D"]
 ) -> Float[Array, "*m"]:

@@ -113,6 +113,16 @@ def power(it: Results) -> float | None:
     return float(np.median(it.skills.power[moving])) if moving.any() else None
 
 
+def unearned(it: Results) -> float | None:
+    """Share of all return that the true speed cannot have earned; of the clipped reward only."""
+    asked = it.config["forward"]
+    if it.source.task != "forward" or asked["speed"] != "clipped":
+        return None
+    own = it.skills
+    extra = definitions.unearned(own.ret, own.speed, asked["desired_speed"])
+    return float(np.nansum(extra) / np.nansum(np.maximum(own.ret, 0.0)))
+
+
 def median_return(it: Results) -> float:
     return float(np.median(it.skills.ret))
 
