@@ -280,7 +280,7 @@ def main() -> int:
     parser.add_argument("--preset", default="laptop")
     parser.add_argument("--ratio", type=float, default=0.25, help="updates per row, at least")
     parser.add_argument(
-        "--calm", type=float, default=25.0, help="s of the robot's between kills, on average"
+        "--calm", type=float, default=8.0, help="s of the robot's between kills, on average"
     )
     told, more = parser.parse_known_args()  # the rest is for `ursa robot train`
     chance = random.Random(told.seed)
