@@ -206,6 +206,53 @@ def test_one_that_is_spoken_to_stands_as_long_as_it_likes(monkeypatch):
     assert bench.mode is Mode.STAND
 
 
+def nagged(bench):
+    """Seconds that it stands while it is told to stand every half second, and by nobody else."""
+    begun = bench.state.since
+    for count in range(1, 6000):
+        bench.cycle(orders=(Order.STAND,) if count % 250 == 0 else ())
+        if bench.mode is not Mode.STAND:
+            break
+    return bench.now - begun
+
+
+def half_up(bench):
+    """Seconds that it stands half way up: its ramp waits, as the remote is out of touch."""
+    bench.cycle(orders=(Order.STAND,))
+    return stood_for(bench)
+
+
+def deaf_to_its_remote():
+    bench = Bench(limits=limits_of(A1, {"remote": True}))
+    remote = bytes([0x55, 0x51]) + bytes(38)
+    bench.cycle(bench.says(remote=remote))
+    return bench
+
+
+RAMPS = {
+    "told to stand again and again": lambda: nagged(at(Mode.STAND)),
+    "half way up, with trouble": lambda: half_up(deaf_to_its_remote()),
+}
+
+
+@pytest.mark.parametrize("ramp", RAMPS)
+def test_a_ramp_that_never_ends_is_no_reason_to_stand_for_nobody(ramp):
+    assert RAMPS[ramp]() == pytest.approx(1.5 + 10, abs=0.007)
+
+
+@pytest.mark.parametrize("ramp", RAMPS)
+def test_a_machine_that_waits_for_its_end_would_stand_for_ever(ramp, monkeypatch):
+    """Sabotage."""
+    at(Mode.STAND)
+    whole = machine._alone
+    monkeypatch.setattr(
+        machine,
+        "_alone",
+        lambda now, state: whole(now, state) if machine.posing.finished(state.pose) else [],
+    )
+    assert RAMPS[ramp]() > 11.9
+
+
 def eager(limits, now, level, state):
     """A machine that goes on by itself after a fault."""
     return machine.replace(state, mode=Mode.DAMP, fault="") if state.fault else state

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -172,6 +173,40 @@ def test_before_anything_is_loaded_it_says_that_the_robot_will_stand_up(
     assert said.startswith("ursa: the robot at udp://127.0.0.1:1 WILL STAND UP AND WALK, when you")
     for word in ("s, space or Enter stops it", "a twice", "Ctrl-C"):
         assert word in said
+
+
+def asked(folder, monkeypatch):
+    """What is answered to who would adapt with the agent of a folder."""
+    monkeypatch.setattr(adapt_command, "keep_programs", lambda: None)
+    with pytest.raises(UserError) as caught:
+        adapt_command.adapt(folder, link="udp://127.0.0.1:1")
+    return str(caught.value)
+
+
+def begun(folder, **changes):
+    """A run on a robot that has saved nothing yet."""
+    settings.write(folder, Live(**changes))
+    (folder / "config.json").write_text(json.dumps(asdict(CONFIG)))
+    return folder
+
+
+def test_a_run_that_has_no_agent_yet_is_told_apart_with_what_to_do(tmp_path, monkeypatch):
+    said = asked(begun(tmp_path), monkeypatch)
+    assert said.startswith(f"{tmp_path} has published no agent yet: its learner does so every 60 s")
+    assert said.endswith(f"go on with `ursa robot train --resume {tmp_path}`")
+    (tmp_path / "agent").mkdir()  # the first one is just being written
+    assert asked(tmp_path / "agent", monkeypatch) == said
+
+
+def test_the_agent_of_a_learner_elsewhere_has_to_be_copied(tmp_path, monkeypatch):
+    said = asked(begun(tmp_path, learner="tcp://127.0.0.1:8077"), monkeypatch)
+    assert "its learner is on another machine (tcp://127.0.0.1:8077); copy the folder `ag" in said
+
+
+def test_one_that_does_not_look_would_not_say_when_there_will_be_one(tmp_path, monkeypatch):
+    """Sabotage."""
+    monkeypatch.setattr(adapt_command, "refuse_unpublished", lambda folder: None)
+    assert asked(begun(tmp_path), monkeypatch).startswith(f"{tmp_path} holds no agent")
 
 
 def test_it_says_why_the_robot_was_limp_when_its_run_ended(tmp_path):

@@ -71,6 +71,29 @@ def test_a_rule_that_counts_what_falls_into_a_short_window_would_never_give_it_u
     assert given_up(replace(Restarts(), window=60.0), 70.0) is None
 
 
+def lacking(rule, times=NEVER):
+    """What is remembered of one that always lacks the same thing, which may come back."""
+    state = Backoff()
+    for _ in range(times):
+        state = backoff.failed(rule, state, End(lived=30.0, lacking=True))
+    return state
+
+
+def test_one_that_lacks_what_may_come_back_is_not_given_up_for_that():
+    state = lacking(RULE)
+    assert (backoff.hopeless(RULE, state), backoff.delay(RULE, state)) == ("", 30.0)
+    assert state.total == NEVER  # each is counted for who looks at the line
+    for _ in range(9):
+        state = backoff.failed(RULE, state, End(lived=30.0))
+    assert backoff.hopeless(RULE, state)
+
+
+def test_where_no_second_one_may_come_none_does():
+    """Of adapt: no second gate before a person has looked."""
+    once = replace(RULE, allowed=0)
+    assert backoff.hopeless(once, lacking(once, 1)) == "and no other is started"
+
+
 def killed(times, lived=30.0):
     """What is remembered of one that others kill again and again."""
     state = Backoff()

@@ -2,6 +2,7 @@
 
 import io
 import re
+from contextlib import closing
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -13,6 +14,8 @@ from ursa.gate.modes import Mode
 from ursa.live import dashboard
 from ursa.live.dashboard import Dashboard, Status, fitted, line
 from ursa.live.notice import Notice
+from ursa.live.settings import Live
+from ursa.shared.keeper import Keeper
 
 LONG = Status(
     rows=123_456,
@@ -132,12 +135,20 @@ def noted(told, refusal="", notice=None, rows=0, rate=0.0, updates=0, clock="wal
         progress=lambda role: updates,
         rows=rows,
         asked=asked,
-        live=SimpleNamespace(virtual=clock != "wall"),
+        live=Live(clock=clock),
     )
     return dashboard._note(run, told, rate)
 
 
-def test_the_note_says_what_is_refused_announced_or_compiled():
+@pytest.fixture
+def emulator(tmp_path):
+    """One that keeps a clock."""
+    with closing(Keeper(tmp_path / "clock")) as found:
+        yield found
+
+
+def test_the_note_says_what_is_refused_announced_or_compiled(emulator):
+    virtual = f"shared:{emulator.path}"
     limp = Told(cycle=1, now=1.0, mode=Mode.DAMP, since=0.0)
     tilted = replace(limp, fault="tilted while limp")
     refusal = "acknowledge: still tilted: set it upright"
@@ -147,6 +158,31 @@ def test_the_note_says_what_is_refused_announced_or_compiled():
     assert noted(limp, asked="carry it", notice=soon) == "carry it"
     assert noted(tilted, asked="carry it") == "tilted while limp"
     assert noted(limp) == "compiling; it begins when that is done"
-    assert noted(limp, rows=60, clock="shared:x") == "compiling; time stands still meanwhile"
-    assert noted(limp, rows=60, rate=3.0, clock="shared:x") == ""
-    assert noted(limp, rows=60, updates=1, clock="shared:x") == ""
+    assert noted(limp, rows=60, clock=virtual) == "compiling; time stands still meanwhile"
+    assert noted(limp, rows=60, rate=3.0, clock=virtual) == ""
+    assert noted(limp, rows=60, updates=1, clock=virtual) == ""
+
+
+def without(folder):
+    """What the line adds, whatever else is the matter, when the emulator has died."""
+    limp = Told(cycle=1, now=1.0, mode=Mode.DAMP, since=0.0)
+    Keeper(folder / "clock").close()
+    virtual = f"shared:{folder / 'clock'}"
+    return {
+        noted(limp, rows=60, clock=virtual),
+        noted(limp, rows=60, rate=3.0, updates=9, clock=virtual),
+        noted(replace(limp, fault="stop by order"), clock=virtual, asked="carry it"),
+        noted(None, clock=virtual),
+    }
+
+
+def test_while_the_emulator_is_dead_the_note_says_so_and_nothing_else(tmp_path):
+    assert without(tmp_path) == {
+        "THE EMULATOR IS GONE, time stands still: start it again as before"
+    }
+
+
+def test_one_that_does_not_look_for_it_would_say_that_something_is_compiled(tmp_path, monkeypatch):
+    """Sabotage."""
+    monkeypatch.setattr(dashboard.clocks, "kept", lambda path: True)
+    assert "compiling; time stands still meanwhile" in without(tmp_path)

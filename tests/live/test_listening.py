@@ -126,6 +126,37 @@ def test_a_bad_way_to_it_is_told(tmp_path):
     assert any("packets were damaged" in each for each in said)
 
 
+def fallen(path, seconds):
+    """What is said of a robot whose cable is out for so long, from 0.2 s before the end on."""
+    pulled = {"kind": "pull", "at": SECONDS - 0.2, "seconds": seconds}
+    return heard(path, {"fault": [pulled]})[0]
+
+
+def test_one_that_is_silent_in_the_very_instant_of_the_end_has_a_gap_like_any_other(tmp_path):
+    """A robot of which a busy computer hears nothing for 0.3 s; at any other time that is told."""
+    said = fallen(tmp_path / "clock", 0.3)
+    assert any("states came up to 30" in each for each in said), said
+    assert said[-1].startswith("dry run: ")
+
+
+def test_one_that_was_heard_and_is_no_longer_fell_silent(tmp_path):
+    with pytest.raises(UserError) as caught:
+        fallen(tmp_path / "clock", 60.0)
+    told = re.search(
+        r"the robot fell silent (.*) s before the end; (.*) states before", str(caught.value)
+    )
+    assert told is not None, caught.value
+    assert told[1] == "1.2"  # it was waited for
+    assert 890 < int(told[2]) <= 900
+
+
+def test_without_that_second_chance_would_decide(tmp_path, monkeypatch):
+    """Sabotage: heard for all but the last 0.2 s."""
+    monkeypatch.setattr(dry, "MORE", 0.0)
+    with pytest.raises(UserError, match=r"fell silent 0\.2 s before the end; \d{3} states before"):
+        fallen(tmp_path / "clock", 0.3)
+
+
 def test_a_robot_that_says_nothing_is_told_with_what_was_tried():
     with closing(Robot()) as robot:
         live = Live(link="udp://{}:{}".format(*robot.address))

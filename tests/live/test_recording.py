@@ -86,6 +86,34 @@ def test_an_end_on_a_full_disk_says_that_the_memory_must_stay(run, monkeypatch, 
     assert (store.left(run), store.audit(run, LAYOUT)) == (0, (100, []))
 
 
+def disturbed(run, monkeypatch):
+    """The exit code of a recorder to whom somebody hands a step after its last look."""
+    whole, late = Recorder.flush, [step(100)]
+
+    def flush(self, now):
+        found = whole(self, now)
+        if not found and late:
+            with closing(ring.Writer(store.ring_of(run))) as writer:
+                assert writer.put(late.pop())
+        return found
+
+    monkeypatch.setattr(Recorder, "flush", flush)
+    return recording.main(run)
+
+
+def test_a_step_that_comes_after_the_last_look_keeps_the_memory_too(run, monkeypatch, caplog):
+    assert disturbed(run, monkeypatch) == 1
+    assert store.left(run) == 1
+    assert "in memory only: they came after the last look; is somebody still acting?" in caplog.text
+
+
+def test_one_that_asks_only_whether_the_disk_refused_would_lose_it(run, monkeypatch):
+    """Sabotage: all in order, and a supervisor would give the memory back with a step in it."""
+    monkeypatch.setattr(Recorder, "waits", False)
+    assert disturbed(run, monkeypatch) == 0
+    assert store.left(run) == 1
+
+
 def farewell(run, monkeypatch, capsys):
     """The last words of a run whose recorder left steps in memory."""
 

@@ -12,7 +12,7 @@ from live.stacked import LIMIT
 from ursa.errors import UserError
 from ursa.gate import drivers, link, mailbox
 from ursa.gate.modes import Mode, Order
-from ursa.live import settings, stop_command
+from ursa.live import orphans, settings, stop_command
 from ursa.live.settings import Live
 from ursa.shared import place, pulse
 
@@ -60,6 +60,7 @@ def memory(tmp_path, monkeypatch):
     found = tmp_path / "memory"
     found.mkdir()
     monkeypatch.setattr(place, "MEMORY", found)
+    monkeypatch.setattr(orphans, "PROCESSES", tmp_path / "processes")  # of others: none
     monkeypatch.setattr(stop_command, "WAIT", LIMIT)
     return found
 

@@ -3,19 +3,22 @@
 Time is virtual: it passes only while one of those who look sleeps between two looks.
 """
 
-from contextlib import closing
-from threading import Event
+from contextlib import closing, suppress
+from dataclasses import replace
+from itertools import count
+from threading import Event, Thread
 
 import pytest
 
 from live.hanging import Obedient, Stopped, Time
-from live.stacked import LIMIT, live_of
+from live.stacked import LIMIT, live_of, until
 from ursa.claim import Claim
 from ursa.errors import UserError
-from ursa.gate import farewell, mailbox
+from ursa.gate import blackbox, farewell, mailbox
 from ursa.gate.modes import Mode
-from ursa.live import settings, stander, supervisor, vigil, ward
+from ursa.live import boxes, gating, scribe, settings, stander, supervisor, vigil, ward
 from ursa.live.gatekeeper import Gatekeeper
+from ursa.live.scribe import Scribe
 from ursa.live.settings import Patience
 from ursa.live.supervisor import INTERRUPTED, LOCK, Supervisor
 from ursa.live.vigil import Vigil
@@ -238,3 +241,89 @@ def test_an_end_that_does_not_look_would_wait_as_long_as_for_one_that_lies_down(
     """Sabotage."""
     monkeypatch.setattr(Ward, "relieve", lambda self: None)
     assert seconds <= end(scene, monkeypatch) <= seconds + 3 * PAUSE
+
+
+# ---- a disk that hangs ------------------------------------------------------------------------
+
+
+def unwritten(scene, monkeypatch):
+    """Whether a command hears that its gate is lost, and leaves, while a disk takes nothing."""
+    alone(scene, monkeypatch)
+    monkeypatch.setattr(boxes, "PATIENCE", 0.1)
+    keeper, writing, disk = stander_of(scene), Event(), Event()
+    watch = Vigil(keeper, lambda why: writing.set() or disk.wait(LIMIT))
+    leaving = Thread(target=watch.close, daemon=True)
+    try:
+        assert writing.wait(LIMIT)
+        with suppress(UserError):
+            watch.check()
+            return "not heard"
+        leaving.start()
+        leaving.join(2.0)
+        return "kept" if leaving.is_alive() else "left"
+    finally:
+        disk.set()
+        watch._thread.join(LIMIT)
+        keeper.ward.close()
+
+
+def stander_of(scene):
+    """The keeper of a gate of one's own, which is started once."""
+    gating.create(scene.folder, scene.live)
+    once = replace(scene.live, restarts=replace(scene.live.restarts, allowed=0))
+    return Gatekeeper(scene.folder, once, print, lambda: False)
+
+
+def test_a_disk_that_hangs_hides_no_lost_gate_and_keeps_nobody_from_leaving(scene, monkeypatch):
+    assert unwritten(scene, monkeypatch) == "left"
+
+
+def test_one_that_asks_its_thread_alone_would_go_on_with_a_dead_gate(scene, monkeypatch):
+    """Sabotage: the thread lives, and waits for the disk."""
+    monkeypatch.setattr(vigil, "GONE", "")
+    assert unwritten(scene, monkeypatch) == "not heard"
+
+
+def test_one_that_waits_until_all_is_written_would_stay(scene, monkeypatch):
+    """Sabotage."""
+
+    class Waiting(Thread):
+        def join(self, timeout=None):
+            super().join()
+
+    monkeypatch.setattr(vigil, "Thread", Waiting)
+    assert unwritten(scene, monkeypatch) == "kept"
+
+
+def scribbled(scene, monkeypatch):
+    """Whether a scribe leaves that has a fault to write down, and a disk that takes nothing."""
+    writing, disk, cycles = Event(), Event(), count(1)
+    monkeypatch.setattr(scribe, "PATIENCE", 0.1)
+    monkeypatch.setattr(blackbox, "dump", lambda *words: writing.set() or disk.wait(LIMIT))
+    gating.create(scene.folder, scene.live)
+    found = Scribe(scene.folder, print)
+    leaving = Thread(target=found.close, daemon=True)
+    try:
+        with closing(mailbox.Teller(scene.folder)) as gate:  # of a fault from before it writes none
+            until(lambda: writing.is_set() or gate.tell(faulty(next(cycles))), "it writes")
+        leaving.start()
+        leaving.join(2.0)
+        return not leaving.is_alive()
+    finally:
+        found._over.set()
+        disk.set()
+        found._thread.join(LIMIT)
+
+
+def faulty(cycle):
+    return mailbox.Told(cycle=cycle, now=cycle, mode=Mode.FAULT, since=cycle, fault="hot")
+
+
+def test_a_scribe_whose_disk_hangs_is_left_alone_too(scene, monkeypatch):
+    assert scribbled(scene, monkeypatch)
+
+
+def test_a_scribe_that_is_waited_for_would_keep_the_command_from_leaving(scene, monkeypatch):
+    """Sabotage."""
+    monkeypatch.setattr(Scribe, "close", lambda self: self._over.set() or self._thread.join())
+    assert not scribbled(scene, monkeypatch)

@@ -137,6 +137,9 @@ def test_other_robots_need_a_reset(agent):
 def test_a_folder_without_an_agent_is_refused(tmp_path, point):
     with pytest.raises(UserError, match="holds no agent"):
         Agent.load(tmp_path)
+    shutil.copy(point / "config.json", tmp_path)  # begun, nothing saved yet
+    with pytest.raises(UserError, match="holds no agent"):
+        Agent.load(tmp_path)
     with pytest.raises(UserError, match=r'unknown seed of .* "3": valid are 0'):
         Agent.load(point, seed=3)
 

@@ -14,7 +14,7 @@ from live.kernel import Kernel
 from ursa.errors import UserError
 from ursa.shared import clock as clocks
 from ursa.shared import keeper as keeping
-from ursa.shared.clock import Shared, Wall, open_clock
+from ursa.shared.clock import Gone, Shared, Wall, open_clock
 from ursa.shared.keeper import Keeper
 
 SLEEPER = """
@@ -184,7 +184,7 @@ def test_a_new_keeper_does_not_wait_for_the_dead_of_the_last(tmp_path):
 def test_a_sleeper_without_a_keeper_gives_up_and_says_what_to_do(tmp_path):
     Keeper(tmp_path / "clock").close()
     gate = Shared(tmp_path / "clock", "gate", gone=0)
-    with pytest.raises(UserError, match="keeper is gone"):
+    with pytest.raises(Gone, match="keeper is gone"):
         gate.wait(2)
 
 
@@ -195,7 +195,7 @@ def test_specs_of_clocks(tmp_path):
     for spec in ("", "shared", "shared:", "sundial:3"):
         with pytest.raises(UserError, match="want wall, or shared:PATH"):
             open_clock(spec, "gate")
-    with pytest.raises(UserError, match="nobody keeps it; start `ursa robot emulate"):
+    with pytest.raises(Gone, match="nobody keeps it; start `ursa robot emulate"):
         open_clock(f"shared:{tmp_path}/none", "gate")
     Keeper(tmp_path / "clock").close()
     with pytest.raises(UserError, match='"cook": valid are actor, gate'):

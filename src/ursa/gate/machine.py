@@ -111,8 +111,12 @@ def _worst(found: list[Event]) -> Event | None:
 
 
 def _alone(now: float, state: GateState) -> list[Event]:
-    """What it asks for that nobody has wished for anything since the robot stands, or for long."""
-    if state.mode is not Mode.STAND or not posing.finished(state.pose):
+    """What it asks for that nobody has wished for anything since the robot stands, or for long.
+
+    A ramp that is under way for longer than it should be is no reason to wait: it may never end,
+    with an order to stand again and again, or with trouble that has it wait half way up.
+    """
+    if state.mode is not Mode.STAND:
         return []
     alone = min(now - state.since - state.pose.span, hearing.age(now, state.heard))
     if alone <= ALONE:

@@ -35,7 +35,7 @@ from ursa.robot.legged import LeggedBody
 from ursa.run import pretrained as shipped
 from ursa.run.agent import Agent
 from ursa.run.compiled import keep_programs
-from ursa.run.folder import write_whole
+from ursa.run.folder import CONFIG, write_whole
 from ursa.shared.place import IDENTITY
 from ursa.task import registry as tasks
 
@@ -104,6 +104,7 @@ def adapt(
     say(opening(link, acknowledge))
     keep_programs()
     source = shipped.source(folder, pretrained)
+    refuse_unpublished(source.agent)
     agent = Agent.load(source.agent, seed)
     if not unfinished:
         refuse_unfinished(source.agent, agent)
@@ -149,6 +150,23 @@ def adapt(
     for path in (out / "adaptation.json", *picture.draw(out, found, title(agent, found))):
         print(f"-> {path}")
     return 0
+
+
+def refuse_unpublished(folder: Path) -> None:
+    """UserError for a run on a robot that has no agent yet; with what to do."""
+    run = on_robot(folder)
+    if run is None or not (run / CONFIG).exists() or any(run.glob("agent/seed_*")):
+        return
+    live = living.read(run)
+    if live.learner:
+        raise UserError(
+            f"{run} holds no agent: its learner is on another machine ({live.learner}); copy the "
+            "folder `agent` of its run from there, and give that"
+        )
+    raise UserError(
+        f"{run} has published no agent yet: its learner does so every {live.checkpoint:g} s while "
+        f"it learns, and at the end; let it learn, or go on with `ursa robot train --resume {run}`"
+    )
 
 
 def inherited(folder: Path) -> Mapping[str, Any]:

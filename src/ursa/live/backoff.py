@@ -15,6 +15,7 @@ class End:
 
     lived: float  # s
     killed: bool = False  # by somebody else, and not because it hung
+    lacking: bool = False  # what may come back: how long that is waited for is not decided here
     early: bool = False  # with a mistake, and its role has not shown life yet
     place: int | None = None  # with a mistake, and it had come so far
 
@@ -23,7 +24,7 @@ class End:
 class Backoff:
     """What is remembered of the ends of one role."""
 
-    deaths: int = 0  # in a row, none of them after a life as long as the window
+    deaths: int = 0  # in a row, none of them after a life as long as the window, none lacking
     kills: int = 0  # of those, by somebody else
     streak: int = 0  # in a row, none of them after a healthy life
     early: int = 0  # mistakes before it showed life
@@ -40,7 +41,7 @@ def failed(rule: Restarts, backoff: Backoff, end: End) -> Backoff:
         again = backoff.stuck and end.place <= backoff.place
         stuck, place = backoff.stuck + 1 if again else 1, end.place
     return Backoff(
-        deaths=before.deaths + 1,
+        deaths=before.deaths + (not end.lacking),
         kills=before.kills + end.killed,
         streak=1 if end.lived >= rule.healthy else backoff.streak + 1,
         early=backoff.early + end.early,
@@ -66,4 +67,6 @@ def hopeless(rule: Restarts, backoff: Backoff) -> str:
     own = backoff.deaths - backoff.kills
     if own > rule.allowed or backoff.deaths > KILLS * rule.allowed:
         return f"{backoff.deaths} times in a row, each within {rule.window:g} s of its start"
+    if backoff.total and not rule.allowed:  # it lacks something, and still no other may come
+        return "and no other is started"
     return ""

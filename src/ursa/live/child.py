@@ -15,11 +15,13 @@ from pathlib import Path
 from types import FrameType
 
 from ursa.errors import UserError
+from ursa.shared.clock import Gone
 
 SUPERVISOR = "URSA_SUPERVISOR"  # variable of the environment: the pid of who looks after us
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # the last: its terminal is gone
 STACKS = signal.SIGUSR1  # tells a process to write down where it is
 MISTAKE = 2  # exit code of what a person has to put right
+LATER = os.EX_TEMPFAIL  # of who lacks what may come back: an emulator that keeps the clock
 
 
 class Ending:
@@ -107,7 +109,7 @@ def enter(main: Callable[[Path], int]) -> None:
         sys.exit(main(Path(sys.argv[1])))
     except UserError as error:
         print(f"ursa: {error}", file=sys.stderr, flush=True)
-        sys.exit(MISTAKE)
+        sys.exit(LATER if isinstance(error, Gone) else MISTAKE)
     finally:  # an interpreter that is half gone can handle no signal
         Ending.finished = True
         signal.pthread_sigmask(signal.SIG_BLOCK, (*SIGNALS, signal.SIGALRM))

@@ -21,8 +21,10 @@ from ursa.live.gating import clamps, interventions
 from ursa.live.outlet import READING, Outlet, write_all
 from ursa.live.supervisor import Supervisor
 from ursa.live.tally import SHOWN
+from ursa.shared import clock as clocks
 
 EVERY, ON_TERMINAL = 5.0, 0.2  # s between two lines
+GONE = "THE EMULATOR IS GONE, time stands still: start it again as before"
 LEAST = ("clamps", "ratio", "interventions", "left", *SHOWN, "restarts", "updates", "rate", "rows")
 NARROWEST, USUAL = 20, 80  # letters in a line of a terminal, where it does not say or says nonsense
 
@@ -256,6 +258,9 @@ def _mode(supervisor: Supervisor, told: Told | None) -> str:
 
 def _note(supervisor: Supervisor, told: Told | None, rate: float) -> str:
     """What somebody should look at, if anything."""
+    live = supervisor.live
+    if live.virtual and not clocks.kept(clocks.path_of(live.clock)):
+        return GONE  # whatever else there is to do, nothing comes of it before
     if told is not None and told.fault:
         refused = supervisor.diary.refusal
         return f"{told.fault} ({refused})" if refused else told.fault

@@ -19,7 +19,7 @@ class Gatekeeper:
         """As for a `Ward`; no gate is started before the first look."""
         self.folder = folder
         self.ward = Ward(folder, settings.watched(live), "gate", say, sleeps)
-        self._robot, self._limits, self._say = linking.address(live.link), live.gate_limits(), say
+        self.robot, self._limits, self._say = linking.address(live.link), live.gate_limits(), say
         self._spoken = False  # at the end
 
     def look(self) -> bool:
@@ -46,4 +46,4 @@ class Gatekeeper:
 
     def _speak(self) -> None:
         """No other gate is started meanwhile."""
-        self._say(f"the gate is gone: {farewell.send(self._robot, self._limits)}")
+        self._say(f"the gate is gone: {farewell.send(self.robot, self._limits)}")

@@ -20,6 +20,7 @@ from ursa.robot.reading import up_of
 from ursa.shared.clock import open_clock
 
 SECONDS, EVERY = 5.0, 1.0  # in which it is heard, and between two lines about it
+MORE = 1.0  # s for one that is silent just at the end: a gap there counts as one before
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +34,10 @@ class Heard:
 
 
 def listen(live: Live, say: Callable[[str], None], seconds: float = SECONDS) -> int:
-    """Hear a robot that is reserved for us, and tell what it says; UserError if it is silent."""
+    """Hear a robot that is reserved for us, and tell what it says; UserError if it is silent.
+
+    When the time is over is chance: one that was heard, and is not in that instant, is waited for.
+    """
     limits = live.gate_limits()
     state, fit = None, health.healthy(limits.spec.action_size)
     with (
@@ -41,29 +45,25 @@ def listen(live: Live, say: Callable[[str], None], seconds: float = SECONDS) -> 
         closing(open_clock(live.clock, "gate")) as clock,
     ):
         now = begun = clock.now()
-        lately, gap = Heard(since=begun), 0.0
-        while now < begun + seconds:
+        whole = lately = Heard(since=begun)
+        end = begun + seconds
+        while now < end or (now < end + MORE and whole.states and silent(limits, whole, now)):
             link.send(command(limits))
             now = clock.wait(now + limits.period)
             packet = link.receive()
             if isinstance(packet, State):
-                state, lately = packet, heard(lately, now)
-                gap = max(gap, lately.longest)
+                state, lately, whole = packet, heard(lately, now), heard(whole, now)
                 fit = health.examine(limits, now, packet, fit)
             if now - lately.since >= EVERY:
                 say(line(lately, now, state))
                 lately = Heard(since=now, time=lately.time)
         counts = link.counts
-    if state is None or lately.time is None or now - lately.time > limits.stale_stop:
-        told = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
-        raise UserError(
-            f"link {live.link}: the robot is silent ({told}); is it switched on, in low-level "
-            "mode, and the cable in?"
-        )
+    if state is None or silent(limits, whole, now):
+        raise UserError(f"link {live.link}: {unheard(whole, now, counts)}")
     for each in (
         *joints(limits, state),
         *doubts(limits, now, state, fit),
-        *noise(limits, counts, gap),
+        *noise(limits, counts, whole.longest),
     ):
         say(each)
     sent = counts["sent"]
@@ -80,6 +80,24 @@ def heard(before: Heard, now: float) -> Heard:
     """The same, and one state more."""
     gap = 0.0 if before.time is None else now - before.time
     return replace(before, states=before.states + 1, longest=max(before.longest, gap), time=now)
+
+
+def silent(limits: Limits, so_far: Heard, now: float) -> bool:
+    """Whether a gate would have given it up by now."""
+    return so_far.time is None or now - so_far.time > limits.stale_stop
+
+
+def unheard(whole: Heard, now: float, counts: Mapping[str, int]) -> str:
+    """What to say of a robot that is silent: always, or since when."""
+    told = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
+    if whole.time is None:
+        return (
+            f"the robot is silent ({told}); is it switched on, in low-level mode, and the cable in?"
+        )
+    return (
+        f"the robot fell silent {now - whole.time:.1f} s before the end; {whole.states:,} states "
+        f"before ({told}); is the cable loose, or was the robot switched off?"
+    )
 
 
 def line(lately: Heard, now: float, state: State | None) -> str:

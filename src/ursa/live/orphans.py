@@ -16,7 +16,7 @@ from ursa.claim import Claim
 from ursa.errors import UserError
 from ursa.gate import farewell
 from ursa.gate import link as linking
-from ursa.live.settings import ROLES, Live, watched
+from ursa.live.settings import ROLES, Live, Modules, watched
 from ursa.shared import pulse
 from ursa.shared.place import shared
 from ursa.shared.sleepers import Sleepers
@@ -109,6 +109,19 @@ def _stranger(folder: Path, role: str) -> UserError:
         f"{role} of {folder} is played by a process that this run did not start: end it first "
         f"(its number is in {shared(folder) / f'pulse.{role}.writer.lock'})"
     )
+
+
+def gates() -> dict[int, str]:
+    """Gates that live on this computer, whoever's, by number; each with the folder as its command
+    has it. Unlike locks, the words of a process are there for everybody, and nobody removes them.
+    """
+    found = {}
+    for path in PROCESSES.glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError, ValueError):  # gone, or started without words
+            *_, module, place, _ = path.read_bytes().split(b"\0")
+            if module == Modules.gate.encode():
+                found[int(path.parent.name)] = os.fsdecode(place)
+    return found
 
 
 def plays(pid: int, module: str, folder: Path) -> bool:

@@ -14,7 +14,7 @@ from ursa.claim import Claim
 from ursa.errors import UserError
 from ursa.gate.link import Link, address, reserved
 from ursa.gate.wire import State
-from ursa.live import orphans
+from ursa.live import logout, orphans
 from ursa.live.settings import Live
 from ursa.shared import clock as clocks
 from ursa.shared.place import begun, refuse_remote
@@ -52,7 +52,7 @@ def _claimed(stack: ExitStack, folder: Path) -> Claim:
 def check(folder: Path, live: Live, say: Callable[[str], None]) -> None:
     """UserError with everything that stands in the way; `say` hears what is only worth knowing."""
     wrong: list[str] = []
-    for part in (_local, _room, _clock, _robot):
+    for part in (_local, _memory, _room, _clock, _robot):
         try:
             part(folder, live, say)
         except UserError as error:
@@ -63,6 +63,11 @@ def check(folder: Path, live: Live, say: Callable[[str], None]) -> None:
 
 def _local(folder: Path, live: Live, say: Callable[[str], None]) -> None:
     refuse_remote(_existing(folder))
+
+
+def _memory(folder: Path, live: Live, say: Callable[[str], None]) -> None:
+    if warning := logout.warning():
+        say(warning)
 
 
 def _room(folder: Path, live: Live, say: Callable[[str], None]) -> None:

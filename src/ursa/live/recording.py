@@ -14,6 +14,7 @@ PAUSE = 0.02  # s between two looks at the ring
 EVERY = 10.0  # s between two looks at how much room is left
 GIGA = 1e9
 KEPT = 1  # exit code: something could not be put on disk, the memory must stay
+LATE = "they came after the last look; is somebody still acting?"
 log = logging.getLogger(__name__)
 
 
@@ -33,8 +34,8 @@ def main(folder: Path) -> int:
         while recorder.flush(time.monotonic()):
             _tell(beating, recorder, room.low)
         _tell(beating, recorder, room.low)
-        if recorder.paused or recorder.waits:  # what a full disk refused is still in the ring
-            log.error("ended with steps in memory only: %s", recorder.paused or "not readable")
+        if recorder.paused or recorder.waits:  # refused by a full disk, or put there just now
+            log.error("ended with steps in memory only: %s", recorder.paused or LATE)
             return KEPT
         return 0
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Event, Thread
 
 from ursa.gate import mailbox
-from ursa.live.boxes import Boxes, Say
+from ursa.live.boxes import PATIENCE, Boxes, Say
 from ursa.live.diary import Diary
 from ursa.live.gating import NEWS
 from ursa.live.ward import PAUSE
@@ -28,9 +28,9 @@ class Scribe:
         self._boxes.keep(why)
 
     def close(self) -> None:
-        """All that is known so far is written, then no more."""
+        """All that is known so far is written, then no more; a disk that hangs is left alone."""
         self._over.set()
-        self._thread.join()
+        self._thread.join(2 * PATIENCE)  # for a black box, and for the diary after it
 
     def _watch(self) -> None:
         with ExitStack() as stack:

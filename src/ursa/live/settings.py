@@ -161,6 +161,7 @@ def check(live: Live) -> Live:
             )
         tried(lambda: driven.refuse_other(robots.robot(live.robot)))
     robot = tried(lambda: linking.address(live.link))
+    away = robot is not None and not ip_address(robot[0]).is_loopback  # no emulator is
     if live.pose:
         tried(lambda: _listening(live.pose))
     if live.learner:
@@ -168,9 +169,15 @@ def check(live: Live) -> Live:
     kind, _, path = live.clock.partition(":")
     if live.clock != "wall" and not (kind == "shared" and path):
         wrong.append(f'clock = "{live.clock}": want wall, or shared:PATH as an emulator keeps it')
+    elif live.virtual and away:  # every limit in time would be void: it runs as fast as it can
+        wrong.append(
+            f'clock = "{live.clock}" with link = "{live.link}": a robot goes by real time, want '
+            "clock = wall (--clock wall); virtual time is for an emulator on this machine "
+            "(127.0.0.1) only"
+        )
     if live.acknowledge not in ACKNOWLEDGE:
         wrong.append(f'acknowledge = "{live.acknowledge}": want {" or ".join(ACKNOWLEDGE)}')
-    elif live.acknowledge == "emulator" and robot and not ip_address(robot[0]).is_loopback:
+    elif live.acknowledge == "emulator" and away:
         wrong.append(
             f'acknowledge = "emulator" with link = "{live.link}": faults of a robot need a person; '
             "it is for an emulator on this machine (127.0.0.1) only"

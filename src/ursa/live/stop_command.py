@@ -13,16 +13,18 @@ from tyro.conf import Positional
 
 from ursa import claim
 from ursa.errors import UserError
-from ursa.gate import drivers, mailbox
+from ursa.gate import drivers, handles, mailbox
+from ursa.gate.drivers import Driver
 from ursa.gate.mailbox import Listener, Orderer, Told
 from ursa.gate.modes import Order
-from ursa.live import orphans, settings, supervisor
+from ursa.live import memory, orphans, settings, supervisor
 from ursa.live.ready import LOCK
 from ursa.shared import place
 from ursa.shared.place import Foreign
 
 WAIT = 3.0  # s for the gate to take an order in
 LOOK = 0.002
+BUTTON = "USE THE ROBOT'S REMOTE (R2) OR ITS POWER BUTTON"
 BELOW = ("adapt/*", "agent/adapt/*")  # where commands that use a run's agent drive the robot from
 
 
@@ -37,7 +39,8 @@ def stop(
     Without one: every robot that is driven from this computer. The run itself stays: the learner
     goes on with what it has, and the robot stands up again after
     `ursa robot stop FOLDER --acknowledge`. A run of another account is named and cannot be
-    stopped from yours: use the robot's remote or its power button.
+    stopped from yours: use the robot's remote or its power button. A run whose memory somebody
+    removed is told to end, which takes some seconds: if there is no time for that, use the same.
 
     Args:
         folder: the run, as given to `ursa robot train --out` or `ursa robot adapt`
@@ -65,7 +68,9 @@ def stop(
 def driven(folder: Path) -> list[Path]:
     """The folder and those below it from which a living process drives a robot."""
     places = [folder, *(path for each in BELOW for path in sorted(folder.glob(each)))]
-    return [each for each in places if _driven(each)]
+    found = [each for each in places if _driven(each)]
+    running = () if found else _running()
+    return found or [each for each in places if _drivers(each, running)]
 
 
 def _driven(folder: Path) -> bool:
@@ -76,11 +81,21 @@ def _driven(folder: Path) -> bool:
     return played or claim.held(folder / LOCK)
 
 
+def _drivers(folder: Path, running: Sequence[Driver]) -> list[Driver]:
+    """Those that drive a robot from there: the robot's lock is found also if it was removed."""
+    found = []
+    for each in running:
+        with suppress(OSError):
+            if each.folder is not None and each.folder.samefile(folder):
+                found.append(each)
+    return found
+
+
 def _stop_all() -> int:
     """Every robot; those that nobody knows a way to are named last."""
     found = drivers.running()
     if not found:
-        raise UserError("no robot is driven from this computer now")
+        raise UserError(_hidden() or "no robot is driven from this computer now")
     wrong = [
         f"{it.robot} is in use by {it.said}, whose folder is not known: use its own stop button"
         for it in found
@@ -93,6 +108,15 @@ def _stop_all() -> int:
     if wrong:
         raise UserError("\n  ".join(wrong))
     return 0
+
+
+def _hidden() -> str:
+    """Of gates that hold no lock that we can see: nobody may be told that there are none."""
+    return "\n  ".join(
+        f"process {pid} is the gate of a robot, started for {folder}, and cannot be told. "
+        f"{BUTTON} NOW; or say kill {pid}, which lays the robot down"
+        for pid, folder in orphans.gates().items()
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,18 +170,14 @@ def _foreign(folder: Path, error: Foreign | PermissionError) -> str:
 
 def _speak(stack: ExitStack, folder: Path, order: Order) -> Spoken:
     try:
-        if not place.begun(folder):
-            raise UserError(
-                f"{folder}: its processes are only starting: say it again, or use the robot's own "
-                "stop button"
-            )
-        ears = stack.enter_context(closing(mailbox.Listener(folder)))
+        ears = memory.there(folder) and stack.enter_context(closing(mailbox.Listener(folder)))
     except Foreign:
         raise
-    except UserError:
-        if _driven(folder):  # it is just beginning, or its memory is damaged
-            raise
-        raise UserError(_unheard(folder, order, None)) from None
+    except UserError:  # it is damaged
+        ears = None
+    if not ears:
+        driven = _driven(folder) or _drivers(folder, _running())
+        raise UserError((_told_to_end if driven else _unheard)(folder, order))
     before = ears.newest()
     mouth = stack.enter_context(closing(_mouth(folder)))
     return Spoken(folder=folder, ears=ears, mouth=mouth, number=mouth.order(order), before=before)
@@ -190,7 +210,7 @@ def _mouth(folder: Path) -> mailbox.Orderer:
         time.sleep(LOOK)
 
 
-def _unheard(folder: Path, order: Order, before: Told | None) -> str:
+def _unheard(folder: Path, order: Order, before: Told | None = None) -> str:
     mode = "nothing yet" if before is None else before.mode.value
     if not _driven(folder):
         others = [f"{it.robot} from {it.folder or 'a folder not known'}" for it in _running()]
@@ -204,7 +224,34 @@ def _unheard(folder: Path, order: Order, before: Told | None) -> str:
     )
 
 
-def _running() -> tuple[drivers.Driver, ...]:
+def _told_to_end(folder: Path, order: Order | None = None) -> str:
+    """What there is to do where somebody drives a robot and there is no memory to tell its gate
+    anything: whoever looks after the gate is asked to end, but for an acknowledgement."""
+    what = f"{folder}: there is no memory through which its gate could be told"
+    pid = handles.holder(folder / LOCK)
+    if pid is None or not drivers.drives(pid):
+        user, pid = pid, next((each.pid for each in _drivers(folder, _running())), None)
+        if pid is None and user is not None:
+            return (
+                f"{what}; process {user} uses the folder and drives no robot, or not yet: if one "
+                f"moves, {BUTTON}, and say it again"
+            )
+    if order is Order.ACKNOWLEDGE:
+        return f"{what}. End it, look at the robot, and start again: ursa robot stop {folder}"
+    try:
+        if pid is None:
+            owner = claim.owner(folder / LOCK)
+            return f"{what}, and who of the account {owner} drives it is not known. {BUTTON} NOW"
+        os.kill(pid, signal.SIGTERM)
+    except OSError as error:
+        return f"{what}, and process {pid}, which drives it, cannot be ({error}). {BUTTON} NOW"
+    return (
+        f"{what} (it was removed, or is only being made). Process {pid}, which drives it, was told "
+        f"to end: it lays the robot down, in some seconds. IF IT MUST STOP AT ONCE, {BUTTON}"
+    )
+
+
+def _running() -> tuple[Driver, ...]:
     with suppress(OSError):
         return drivers.running()
     return ()
@@ -213,6 +260,8 @@ def _running() -> tuple[drivers.Driver, ...]:
 def _end(folder: Path, living: Sequence[Path]) -> int:
     pid = supervisor.pid_of(folder)
     if pid is None:
+        if folder in living and not memory.there(folder):
+            raise UserError(_told_to_end(folder))
         if living:
             raise UserError(
                 f"{living[0]}: driven by `ursa robot adapt`: press Ctrl-C in its terminal, which "

@@ -7,9 +7,8 @@ where the gate is dead does it speak in its place: limp, whenever that happens a
 
 import contextlib
 import os
-import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ursa.claim import Claim
@@ -18,6 +17,7 @@ from ursa.gate import mailbox
 from ursa.gate.modes import SERVO_MODES, Mode, Order
 from ursa.live import child, conduct, gating, orphans, settings
 from ursa.live import contact as contacts
+from ursa.live import memory as memories
 from ursa.live import notice as notices
 from ursa.live.boxes import Boxes, Say
 from ursa.live.conduct import Given
@@ -25,6 +25,7 @@ from ursa.live.contact import Contact
 from ursa.live.diary import Diary
 from ursa.live.gatekeeper import Gatekeeper
 from ursa.live.keys import Keys
+from ursa.live.memory import Memory
 from ursa.live.notice import Notice
 from ursa.live.outlet import READING, Outlet, unfailing, write_all
 from ursa.live.ready import LOCK
@@ -38,6 +39,7 @@ from ursa.shared.sleepers import Sleepers
 DONE, GAVE_UP, INTERRUPTED = 0, 1, 130
 LEAVING = gating.LONGEST_END + 5.0  # s for a gate to leave when all else has failed
 EARLY = ("gate", "recorder")  # the others need the ring that the recorder makes
+SOON = 2.0  # s at an end for one that has not come to its work yet: it has nothing to save
 
 
 class Supervisor:
@@ -69,6 +71,7 @@ class Supervisor:
             }
             self.diary = Diary(folder)
             self._ring = store.ring_of(folder)  # found once: its name is in a file on a disk
+            self._memory = Memory(folder, self._robot)
             self._keys.listen(self._pressed.order, self._say)
             stack.pop_all()
         self._given, self._unheeded, self._passed_on = Given(), "", ""
@@ -113,7 +116,7 @@ class Supervisor:
         try:
             code = self._attend(stop, show)
             show(self)
-            ended = self.end()
+            ended = self.end(done=code == DONE)
         except BaseException:  # a defect, or a second Ctrl-C: the robot must be limp all the same
             self._abandon()
             raise
@@ -132,11 +135,15 @@ class Supervisor:
             time.sleep(PAUSE)
 
     def look(self) -> bool:
-        """One look at everything; False if a role cannot be kept alive. It waits for no disk."""
+        """One look at everything; False: a role cannot be kept alive, or the memory of the run is
+        gone, where whoever is started would find nobody. It waits for no disk."""
+        if missing := self._memory.missing():
+            self._say(f"{memories.words(missing)}. Then: ursa robot train --resume {self.folder}")
+            return False
         there, gate = self._ring.exists(), self.wards["gate"]
         deaths, hopeful = gate.backoff.total, [self._gatekeeper.look()]
         if gate.backoff.total > deaths:  # before a look at the others, who may take their time
-            self._keep("the gate ended")
+            self._boxes.begin("the gate ended")
         others = [ward for role, ward in self.wards.items() if there or role in EARLY]
         for ward in others:
             if ward is not gate:
@@ -176,7 +183,7 @@ class Supervisor:
         if self._boxes.due(told):
             what = "FAULT" if told.mode is Mode.FAULT else "LIMP"
             self._say(f"{what}: {told.fault}" + self._way_out(told))
-            self._keep(told.fault)
+            self._boxes.begin(told.fault)
         self._tell_refusals()
         self._pass_on()
         order = conduct.next_order(
@@ -217,22 +224,21 @@ class Supervisor:
             f"ursa robot stop {self.folder} --acknowledge"
         )
 
-    def _keep(self, why: str) -> None:
-        """The black box to disk, beside the loop: a key that is pressed must not wait for it."""
-        threading.Thread(target=self._boxes.keep, args=(why,)).start()
+    def end(self, *, done: bool = False) -> bool:
+        """Lie down, end the actor, flush, save, end the gate; whether all went in order.
 
-    def end(self) -> bool:
-        """Lie down, end the actor, flush, save, end the gate; whether all went in order."""
+        `done`: nobody will go on with it, so a learner that is just starting gets its time, too.
+        """
         patience = self.live.patience.end
         wards = self.wards
         self._gatekeeper.last_word()
         self._until(lambda: self._limp() or wards["gate"].ended(), patience, rest=True)
-        self._finish(["actor"], patience)
+        self._finish(["actor"], patience, ["actor"])
         self.revive_recorder(patience)
-        self._finish(["recorder", "learner"], patience)
+        idle = self._finish(["recorder", "learner"], patience, [] if done else ["learner"])
         self._finish(["gate"], patience)
         self._gatekeeper.last_word()
-        orderly = not wards["recorder"].code and not wards["learner"].code
+        orderly = not any(wards[each].code for each in ("recorder", "learner") if each not in idle)
         self.diary.write(self.told, last=True)
         self.last_rows, self.last_updates = self.rows, self.progress("learner")
         told = self.told
@@ -253,16 +259,25 @@ class Supervisor:
         told = self.told
         return told is None or told.mode not in SERVO_MODES
 
-    def _finish(self, roles: list[str], patience: float) -> None:
-        """Ask some to end and wait for it; who takes too long is killed."""
+    def _finish(self, roles: list[str], patience: float, soon: Sequence[str] = ()) -> set[str]:
+        """Ask some to end and wait for it; who takes too long is killed, and of `soon` who has not
+        come to its work yet after a moment: returns those."""
         chosen = [self.wards[role] for role in roles]
         for ward in chosen:
             ward.ask()
+        idle = [ward for ward in chosen if ward.role in soon and not ward.working()]
+        self._until(lambda: all(ward.ended() for ward in idle), min(SOON, patience), rest=True)
+        idle = [ward for ward in idle if not ward.working()]
+        for ward in idle:
+            if not ward.ended():
+                self._say(f"{ward.role} was only starting, and was ended")
+                ward.kill()
         self._until(lambda: all(ward.ended() for ward in chosen), patience, rest=True)
         for ward in chosen:
             if not ward.ended():
                 self._say(f"{ward.role} did not end within {patience:g} s and was killed")
                 ward.kill()
+        return {ward.role for ward in idle if ward.ended()}
 
     def _until(self, true: Callable[[], bool], patience: float, *, rest: bool) -> None:
         begun = time.monotonic()
@@ -277,6 +292,7 @@ class Supervisor:
         self._gatekeeper.end(LEAVING)
         self._keys.close()
         self._say("ended in disorder: the robot was laid down first")
+        self._boxes.settle()
 
     def close(self) -> None:
         """Let go of the folder. Children that still live notice when this process is gone."""
@@ -287,6 +303,7 @@ class Supervisor:
         for ward in self.wards.values():
             ward.close()
         self.diary.close()
+        self._boxes.settle()
         self._claim.close()
 
 
@@ -295,7 +312,7 @@ def pid_of(folder: Path) -> int | None:
     try:
         Claim(folder / LOCK, folder).close()
     except Exception:
-        beat = pulse.last(folder, "supervisor")
+        beat = pulse.last(folder, "supervisor") if place.begun(folder) else None
         return None if beat is None or not _alive(beat.pid) else beat.pid
     return None
 

@@ -105,6 +105,13 @@ class Ward:
             self._heard = now
         return self.silent < 0
 
+    def working(self) -> bool:
+        """Whether its process has come to its work: until it has compiled and found the others, it
+        has nothing that an end could cost."""
+        self._hear(time.monotonic())
+        beat = self.beat
+        return not self._first and beat is not None and not beat.said.get("waiting")
+
     def ask(self) -> None:
         """Ask it to end."""
         if self._process is not None and self._process.poll() is None:
@@ -189,7 +196,8 @@ class Ward:
         """How its process ended, for who decides about another."""
         code = None if self._process is None else self._process.poll()
         if code != child.MISTAKE:
-            return End(lived=lived, killed=code == -signal.SIGKILL and not self._hung)
+            killed = code == -signal.SIGKILL and not self._hung
+            return End(lived=lived, killed=killed, lacking=code == child.LATER)
         beat, place = self.beat, None
         if self.role in AT_WORK and beat is not None and not self._first:
             # A learner that has made no update yet may have found the disk full, which passes.

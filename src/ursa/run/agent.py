@@ -53,18 +53,18 @@ class Agent:
         """
         place = pretrained.opened(run)
         place = place / "agent" if (place / "agent").is_dir() else place
-        if not (place / folder.CONFIG).exists():
-            others = "".join(f", or {name}" for name in pretrained.names())
-            raise UserError(
-                f"{run} holds no agent; give the folder of a run, once it has saved{others}"
-            )
-        config = settings.read(place / folder.CONFIG, whole=False)
         seeds = sorted(
             int(found.name.removeprefix("seed_"))
             for found in place.glob("seed_*")
             if found.name.removeprefix("seed_").isdigit()
         )
-        chosen = seed if seed is not None else next(iter(seeds), config.seed)
+        if not seeds or not (place / folder.CONFIG).exists():
+            others = "".join(f", or {name}" for name in pretrained.names())
+            raise UserError(
+                f"{run} holds no agent; give the folder of a run, once it has saved{others}"
+            )
+        config = settings.read(place / folder.CONFIG, whole=False)
+        chosen = seed if seed is not None else seeds[0]
         if chosen not in seeds:
             raise unknown(f"seed of {run}", str(chosen), map(str, seeds))
         return cls(_opened(config, place / f"seed_{chosen}"), chosen)

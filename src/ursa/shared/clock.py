@@ -29,6 +29,10 @@ GONE = 30.0  # real seconds without a keeper, then a sleeper gives up
 STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
+class Gone(UserError):
+    """Nobody keeps a clock: no mistake of who waits for it, and it may be kept again."""
+
+
 @runtime_checkable
 class Clock(Protocol):
     """Monotonic seconds, virtual or not."""
@@ -71,7 +75,7 @@ class Shared:
         if party not in PARTIES:
             raise unknown("party of a shared clock", party, PARTIES)
         if not path.exists():
-            raise UserError(
+            raise Gone(
                 f"clock {path}: nobody keeps it; start `ursa robot emulate a1 --clock "
                 f"shared:{path}` first, or take --clock wall"
             )
@@ -99,7 +103,7 @@ class Shared:
                 if kept(self._path):
                     heard = time.monotonic()
                 elif time.monotonic() - heard > self._gone:
-                    raise UserError(f"clock {self._path}: its keeper is gone; start the emulator")
+                    raise Gone(f"clock {self._path}: its keeper is gone; start the emulator")
             words[PULSE] = time.monotonic_ns()
         return self.now()
 
