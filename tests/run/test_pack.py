@@ -74,6 +74,7 @@ def away(*words, **settings):
     )  # fmt: skip
 
 
+@pytest.mark.soak  # two programs of their own are compiled
 def test_a_training_outlives_the_command_that_began_it(program, tmp_path):
     there = tmp_path / "there"
     asked = ("--robot", "point", "--task", "point", "--preset", "tiny", "--steps", "320")
