@@ -17,10 +17,11 @@ from typing import Any
 import safetensors
 import safetensors.numpy
 
+from ursa import journal
 from ursa.errors import UserError
 from ursa.run import folder, publish
 
-REST = (folder.CONFIG, folder.ENVIRONMENT, "metrics.jsonl", f"agent/{folder.CONFIG}")
+REST = (folder.CONFIG, folder.ENVIRONMENT, journal.LINES, f"agent/{folder.CONFIG}")
 AGENT, KNOWN = "agent.safetensors", "repertoire.npz"
 
 

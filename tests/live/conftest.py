@@ -43,6 +43,15 @@ def machines(root):
 
 
 @pytest.fixture
+def memory(tmp_path, monkeypatch):
+    """The memory of the computer, a folder of the test's own: no robot outside of it is found."""
+    found = tmp_path / "memory"
+    found.mkdir()
+    monkeypatch.setattr(place, "MEMORY", found)
+    return found
+
+
+@pytest.fixture
 def small(tmp_path):
     stack = Small(tmp_path / "run")
     yield stack

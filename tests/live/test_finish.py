@@ -58,11 +58,9 @@ class Scene:
 
 
 @pytest.fixture
-def scene(tmp_path, monkeypatch):
-    memory, folder = tmp_path / "memory", tmp_path / "run"
-    memory.mkdir()
+def scene(memory, tmp_path, monkeypatch):
+    folder = tmp_path / "run"
     folder.mkdir()
-    monkeypatch.setattr(place, "MEMORY", memory)
     return Scene(folder, monkeypatch)
 
 

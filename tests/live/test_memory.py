@@ -58,11 +58,9 @@ class Scene:
 
 
 @pytest.fixture
-def scene(tmp_path, monkeypatch):
-    found, folder = tmp_path / "memory", tmp_path / "run"
-    found.mkdir()
+def scene(memory, tmp_path, monkeypatch):
+    folder = tmp_path / "run"
     folder.mkdir()
-    monkeypatch.setattr(place, "MEMORY", found)
     return Scene(folder, monkeypatch)
 
 

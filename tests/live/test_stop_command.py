@@ -14,7 +14,7 @@ from ursa.gate import drivers, link, mailbox
 from ursa.gate.modes import Mode, Order
 from ursa.live import orphans, settings, stop_command
 from ursa.live.settings import Live
-from ursa.shared import place, pulse
+from ursa.shared import pulse
 
 
 class Gate(Thread):
@@ -56,13 +56,10 @@ class Gate(Thread):
 
 
 @pytest.fixture
-def memory(tmp_path, monkeypatch):
-    found = tmp_path / "memory"
-    found.mkdir()
-    monkeypatch.setattr(place, "MEMORY", found)
+def memory(memory, tmp_path, monkeypatch):
     monkeypatch.setattr(orphans, "PROCESSES", tmp_path / "processes")  # of others: none
     monkeypatch.setattr(stop_command, "WAIT", LIMIT)
-    return found
+    return memory
 
 
 @pytest.fixture

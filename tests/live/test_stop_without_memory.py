@@ -28,13 +28,11 @@ BUTTON = "USE THE ROBOT'S REMOTE (R2) OR ITS POWER BUTTON"
 
 
 @pytest.fixture
-def memory(tmp_path, monkeypatch):
-    found, processes = tmp_path / "memory", tmp_path / "processes"
-    found.mkdir()
+def memory(memory, tmp_path, monkeypatch):
+    processes = tmp_path / "processes"
     processes.mkdir()
-    monkeypatch.setattr(place, "MEMORY", found)
     monkeypatch.setattr(orphans, "PROCESSES", processes)
-    return found
+    return memory
 
 
 @pytest.fixture
