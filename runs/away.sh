@@ -2,11 +2,12 @@
 # Training on a machine that is only lent, by commands that may not last as long as the training:
 #   runs/away.sh start HOME NAME ARGS...       copies the source to HOME and trains there, detached
 #   runs/away.sh wait HOME SECONDS             until all have ended, one dies or the time is over
+#   runs/away.sh drop HOME NAME                tells one to save and end; the others go on
 #   runs/away.sh bring HOME NAME OUT SEED...   packs settings, diary and agents (runs/pack.py)
 # ARGS are those of `ursa train`; with `--train.checkpoint-every` as long as the run, no time goes
 # into checkpoints that nobody could resume. Libraries are looked for in carry/, too.
 set -euo pipefail
-(($# >= 3)) || { sed -n '2,7s/^# //p' "$0" >&2; exit 2; }
+(($# >= 3)) || { sed -n '2,8s/^# //p' "$0" >&2; exit 2; }
 what=$1 home=$2
 shift 2
 export PYTHONPATH=$home/carry:$home/src PYTHONDONTWRITEBYTECODE=1
@@ -30,8 +31,15 @@ start)
   test -e "$home/carry" || ! test -e carry || cp -r carry "$home/"
   cd "$home"
   : > "$name.log"
-  setsid bash -c '"$0" -m ursa train --quiet --out "outputs/$1" "${@:2}" >> "$1.log" 2>&1
+  setsid bash -c 'echo $$ > "$1.pid"
+    "$0" -m ursa train --quiet --out "outputs/$1" "${@:2}" >> "$1.log" 2>&1
     echo $? > "$1.rc"' "$python" "$name" "$@" < /dev/null > /dev/null 2>&1 &
+  ;;
+drop)
+  group=$(cat "$home/$1.pid")
+  kill -TERM -- "-$group"  # in order: a GPU that others share does not like sudden deaths
+  while kill -0 -- "-$group" 2>/dev/null; do sleep 1; done
+  rm -f "$home/$1.log" "$home/$1.rc"
   ;;
 wait)
   until=$((SECONDS + $1))
@@ -60,7 +68,7 @@ bring)
   JAX_PLATFORMS=cpu "$python" "$home/runs/pack.py" "$home/outputs/$1" "$2" --seeds "${@:3}"
   ;;
 *)
-  echo "$what: want start, wait or bring" >&2
+  echo "$what: want start, wait, drop or bring" >&2
   exit 2
   ;;
 esac

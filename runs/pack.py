@@ -1,8 +1,8 @@
 """What a finished run needs to be measured elsewhere: `python runs/pack.py RUN OUT`.
 
 For training on a machine that is only lent (runs/away.sh). A run of five seeds leaves gigabytes of
-checkpoints and rows; measuring asks for its settings, its diary and its agents, here cut to 16 bits
-a number. Writes OUT/rest.tgz and OUT/seed_K.tgz; unpacked into one folder they are a run again, for
+checkpoints and rows; measuring asks for settings, diaries and agents, these cut to 16 bits a
+number. Writes OUT/rest.tgz and OUT/seed_K.tgz; unpacked into one folder they are a run again, for
 `ursa evaluate`. A run that has not come to its end is refused.
 """
 
@@ -55,6 +55,9 @@ def pack(run: Path, out: Path, seeds: Sequence[int] | None = None) -> list[Path]
             archive.add(small, f"agent/{place.name}/{AGENT}")
             if (place / KNOWN).exists():
                 archive.add(place / KNOWN, f"agent/{place.name}/{KNOWN}")
+            if config.seeds > 1:  # what one seed lived through; one alone has the run's diary
+                own = f"{place.name}/{journal.LINES}"
+                archive.add(run / own, own)
     return made
 
 

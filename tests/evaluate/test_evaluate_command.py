@@ -40,6 +40,7 @@ def test_every_seed_is_measured_and_told(tmp_path, capsys):
     assert "run seed 3: ursa on point / point" in printed
     assert f"return, best                {one.skills.ret.max():.1f}" in printed
     assert f"-> {run / 'results' / 'seed_4.json'}" in printed
+    assert printed.count("no learning curve: its journal (metrics.jsonl) is not") == 2  # just born
 
 
 def test_one_seed_of_several_goes_where_it_is_told(tmp_path):

@@ -11,9 +11,12 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from runs import arrays
+from evaluate.born import born
+from runs import TWO, arrays
 from ursa import Agent
 from ursa.errors import UserError
+from ursa.evaluate.curve import learnt
+from ursa.journal import Journal
 from ursa.run import publish
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -56,6 +59,20 @@ def test_what_comes_home_is_the_same_agent_in_16_bits(program, point, tmp_path):
         assert (home / name).read_bytes() == (point / name).read_bytes()
 
 
+def test_every_seed_brings_its_own_diary(program, tmp_path):
+    run = born(TWO, tmp_path / "run")
+    for name in ("config.json", "environment.json"):
+        (run / name).write_bytes((run / "agent" / "config.json").read_bytes())
+    with Journal(run, seeds=2, first=0, tensorboard=False) as journal:
+        journal.write(640, {"robot/reward": [3.0, 4.0]})
+    archives = program.pack(run, tmp_path / "packed", [1])
+    home = unpacked(archives, tmp_path / "home")
+    found = learnt(home, 1, 2)
+    assert found is not None
+    assert (found.steps.tolist(), found.mean.tolist()) == ([640.0], [4.0])
+    assert learnt(home, 0, 2) is None  # was not asked for
+
+
 def test_an_agent_that_is_not_at_the_end_stays_where_it_is(program, point, tmp_path):
     run = unpacked(program.pack(point, tmp_path / "packed"), tmp_path / "run")
     file = run / "agent" / "seed_0" / "agent.safetensors"
@@ -80,14 +97,17 @@ def test_a_training_outlives_the_command_that_began_it(program, tmp_path):
     asked = ("--robot", "point", "--task", "point", "--preset", "tiny", "--steps", "320")
     fast = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
     assert away("start", there, "first", *asked, "--seeds", "2", **fast).returncode == 0
+    assert away("start", there, "second", *asked, "--steps", "100000", **fast).returncode == 0
     early = away("bring", there, "first", tmp_path / "early", 0)
     assert (early.returncode, early.stderr) == (1, "first is still training: wait first\n")
+    assert away("drop", there, "second").returncode == 0
     waited = away("wait", there, 240)
     assert (waited.returncode, waited.stdout[:33]) == (0, 'first: ended with 0; {"step": 320')
     packed = away("bring", there, "first", tmp_path / "packed", 0, 1)
     assert packed.returncode == 0, packed.stderr
     home = unpacked(sorted((tmp_path / "packed").iterdir()), tmp_path / "home")
     assert [Agent.load(home, seed).steps for seed in (0, 1)] == [320, 320]
+    assert [learnt(home, seed, 2).steps[-1] for seed in (0, 1)] == [320, 320]
 
 
 def test_a_training_that_dies_says_why(tmp_path):

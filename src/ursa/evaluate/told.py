@@ -14,7 +14,8 @@ NAMED = 5  # rows that are listed when many are meant
 
 def told(found: Results, spec: RobotSpec) -> str:
     """Who it is, its skills, its damages, its commands, and what is not a number."""
-    parts = [headline(found), skills(found, spec), damages(found), tracking(found), nan(found)]
+    parts = [headline(found), skills(found, spec), damages(found), tracking(found), learnt(found)]
+    parts.append(nan(found))
     return "\n".join(part for part in parts if part)
 
 
@@ -82,6 +83,13 @@ def tracking(found: Results) -> str:
         f"  commands: {kept.sum()} of {len(kept)} reachable; median error {speed:.3f} m/s, "
         f"{yaw:.3f} rad/s; within the threshold {(whitened <= found.delta).mean():.3f}"
     )
+
+
+def learnt(found: Results) -> str:
+    """The last window of its learning curve, or that there is none."""
+    if found.curve is None:
+        return "  no learning curve: its journal (metrics.jsonl) is not where the agent is"
+    return f"  reward per step at the end of training {found.curve.mean[-1]:.2f}"
 
 
 def nan(found: Results) -> str:
