@@ -35,6 +35,18 @@ ROOMS = {room.name for room in pkgutil.iter_modules(ursa.__path__)} - TICKING
 install_import_hook([f"ursa.{room}" for room in ROOMS], "typechecker.typechecked")
 
 
+@pytest.fixture
+def drawing() -> None:
+    """Skip, with the fix, where nothing can be drawn: that needs a GL library of the system's."""
+    from ursa.errors import UserError
+    from ursa.show import gl
+
+    try:
+        gl.backend()
+    except UserError as error:
+        pytest.skip(str(error))
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Left to others: to `make soak` what takes minutes (an ordinary run has 25 for everything),
     to root what becomes somebody else."""

@@ -25,7 +25,7 @@ FLOORS = (
     {"evaluate"},
     {"repair"},
     {"live"},
-    {"cli", "doctor", "look", "demo"},
+    {"cli", "doctor", "look", "demo", "watch"},
     {"__main__"},
 )
 JAX = {"jax", "jaxlib", "equinox", "optax", "tinygp"}

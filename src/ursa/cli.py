@@ -48,7 +48,7 @@ COMMANDS: Mapping[str, Command] = {
     "replay": Command(
         "ursa.live.replay_command:replay", "recompute what a run on a robot learnt, and compare"
     ),
-    "watch": Command("ursa.show.watch:watch", "see a robot move: a video or a picture of it"),
+    "watch": Command("ursa.watch.command:watch", "see a robot move: a video or a picture of it"),
     "robot check": Command(
         "ursa.robot.conformance:check", "prove that a robot obeys the contract every robot obeys"
     ),

@@ -165,9 +165,14 @@ class Agent:
         self._carry: acting.Carry | None = None
         self._count = 0
 
-    def arena(self, count: int = 1, *, tick: float | None = None) -> Arena:
-        """Robots as it was trained with, at its task."""
-        return arena_of(self.config, count, **({} if tick is None else {"tick": tick}))
+    def arena(
+        self, count: int = 1, *, engine: str | None = None, tick: float | None = None
+    ) -> Arena:
+        """Robots as it was trained with, at its task; another engine has a tick of its own."""
+        trained = self.config
+        engine = trained.engine if engine is None else engine
+        own = trained.tick if engine == trained.engine else None
+        return arena_of(trained, count, engine=engine, tick=own if tick is None else tick)
 
     def _checked(self, observation: ArrayLike, skill: ArrayLike) -> tuple[Any, Any, bool]:
         rows, z = np.asarray(observation, np.float32), np.asarray(skill, np.float32)

@@ -1,11 +1,12 @@
-"""`ursa watch`: a robot does something by script, and one sees it on a sheet or in a video."""
+"""Watch: somebody lets a robot do something, and one sees it on a sheet or in a video."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+from jaxtyping import Float
 
 from ursa.errors import UserError, unknown
 from ursa.robot import damage as wounds
@@ -19,61 +20,55 @@ from ursa.show import film, gl, render
 
 Array = np.ndarray
 Item = TypeVar("Item")
+# What the robot knows, and the number of the step -> its action.
+Choose = Callable[[Reading, int], Float[Array, "1 A"]]
 UPRIGHT = 0.4  # of the trunk's up axis: the tilt below 66 degrees that the tasks call safe
 
 
-def watch(
-    *,
-    robot: str = "a1",
-    script: str = "trot",
-    seconds: float = 4.0,
-    damage: str = wounds.SOUND,
-    damage_at: float = 0.0,
-    engine: str = "mujoco",
-    tick: float | None = None,
-    seed: int = 0,
-    out: Path = Path("watch.png"),
-    frames: int = 6,
-    fps: float | None = None,
-    width: int = 640,
-    height: int = 480,
-    camera: str = "follow",
-    plain: bool = False,
-) -> None:
-    """See a robot move, without a screen: a sheet of pictures (.png) or a video (.mp4, .gif).
+class Role(NamedTuple):
+    """Who is seen doing what."""
 
-    The robot starts standing and follows a script through the same motors, filters and limits
-    that a learnt policy meets. Parts that are damaged are drawn red. The floor's tiles are half
-    a metre wide, and the orange hips are in front. At the end it says how far it went.
+    name: str  # for the caption
+    spec: RobotSpec
+    enter: Callable[[], tuple[Body, Choose]]  # the robot, and what it will do from standing
 
-      ursa watch --script trot --out trot.mp4
-      ursa watch --damage FL.upper:limp --damage-at 2 --camera left
 
-    Args:
-        robot: Which robot: a1, go2, one that another package adds, or package.module:NAME.
-        script: What it does: stand, random (any joint target at any time) or trot.
-        seconds: For how long, in simulated time.
-        damage: What is broken, for example FL.upper, FR+BL, FL.upper:limp, FL:weak=0.5 or
-            FL.upper:locked=0.9. A joint without a kind is frozen at its nominal angle.
-        damage_at: When it breaks, in seconds from the start.
-        engine: Whose physics: mujoco or pybullet.
-        tick: Physics step in seconds; unset is the engine's own (mujoco 0.005; 0.002 is finer).
-        seed: Chance behind the script random.
-        out: File to write; its end chooses the kind: .png, .gif or .mp4. It is overwritten.
-        frames: Pictures on a .png sheet, evenly spread; 1 is the last moment only.
-        fps: Pictures per second of a .gif or .mp4; unset is one per control step, which is the
-            most there can be.
-        width: Pixels of one picture.
-        height: Pixels of one picture.
-        camera: From where: follow (its right, ahead), left, side, front or above.
-        plain: Leave out the line that gives time, distance and damage.
-    """
+def scripted(
+    robot: str, script: str, *, engine: str = "mujoco", tick: float | None = None, seed: int = 0
+) -> Role:
+    """A robot that follows a script; `seed` is the chance behind the script random."""
     spec = registry.robot(robot)
-    damages = wounds.parse(damage, spec)
     if script not in SCRIPTS:
         raise unknown("script", script, SCRIPTS)
+    if not 0 <= seed < 2**63:
+        raise UserError(f"seed = {seed}, want a whole number from 0 to 2^63 - 1")
+
+    def enter() -> tuple[Body, Choose]:
+        body = registry.body(spec, engine=engine, tick=tick)
+        return body, lambda _, step: SCRIPTS[script](spec, step, seed)[np.newaxis]
+
+    return Role(f"{spec.name} {script}", spec, enter)
+
+
+def show(
+    role: Role,
+    *,
+    seconds: float,
+    damage: str,
+    damage_at: float,
+    out: Path,
+    frames: int,
+    fps: float | None,
+    width: int,
+    height: int,
+    camera: str,
+    plain: bool,
+) -> None:
+    """Let it happen, draw it and say how far it went; the arguments are those of `ursa watch`."""
+    spec = role.spec
+    damages = wounds.parse(damage, spec)
     fps = spec.control_rate if fps is None else fps
-    _check_numbers(spec, seconds=seconds, damage_at=damage_at, fps=fps, frames=frames, seed=seed)
+    _check_numbers(spec, seconds=seconds, damage_at=damage_at, fps=fps, frames=frames)
     render.check(spec, width=width, height=height, camera=camera)
     film.check(out)
     gl.backend()
@@ -83,14 +78,12 @@ def watch(
     broken = math.ceil(damage_at * spec.control_rate) if damages else last + 1
     size = {"width": width, "height": height}
     with render.Studio(spec, **size, camera=camera, smooth=not moving) as studio:
-        actor = registry.body(spec, engine=engine, tick=tick)
-        acts = (SCRIPTS[script](spec, step, seed) for step in range(last))
-        readings = list(track(_play(actor, acts, damages, broken), "moving", last + 1))
+        readings = list(track(play(role, last, damages, broken), "moving", last + 1))
 
         def picture(step: int) -> render.Picture:
             hurt = damages if step >= broken else ()
             drawn = studio.picture(readings[step], damages=hurt)
-            text = f"{spec.name} {script}   {step * spec.period:.2f} s   "
+            text = f"{role.name}   {step * spec.period:.2f} s   "
             text += f"{_distance(readings[: step + 1]):.2f} m" + (f"   {damage}" if hurt else "")
             return drawn if plain else film.captioned(drawn, text)
 
@@ -99,18 +92,19 @@ def watch(
     print(f"-> {out}")
 
 
-def _play(
-    actor: Body, acts: Iterable[Array], damages: Sequence[Damage], broken: int
-) -> Iterator[Reading]:
-    """The robot at rest, then after each act; before act number `broken` it is damaged."""
+def play(role: Role, steps: int, damages: Sequence[Damage], broken: int) -> Iterator[Reading]:
+    """The robot at rest, then after each step; before step number `broken` it is damaged."""
+    body, choose = role.enter()
     try:
-        yield actor.rest()
-        for step, act in enumerate(acts):
+        reading = body.rest()
+        yield reading
+        for step in range(steps):
             if step == broken:
-                actor.damage(damages)
-            yield actor.step(act[np.newaxis])
+                body.damage(damages)
+            reading = body.step(choose(reading, step))
+            yield reading
     finally:
-        actor.close()
+        body.close()
 
 
 def summary(readings: Sequence[Reading]) -> str:
@@ -156,7 +150,7 @@ def track(items: Iterable[Item], what: str, total: int) -> Iterable[Item]:
 
 
 def _check_numbers(
-    spec: RobotSpec, *, seconds: float, damage_at: float, fps: float, frames: int, seed: int
+    spec: RobotSpec, *, seconds: float, damage_at: float, fps: float, frames: int
 ) -> None:
     if not 0 < seconds < math.inf:
         raise UserError(f"seconds = {seconds}, want a number > 0")
@@ -170,5 +164,3 @@ def _check_numbers(
     most = max(1, round(seconds * spec.control_rate)) + 1
     if not 1 <= frames <= most:
         raise UserError(f"frames = {frames}, want 1 to {most} for {seconds:g} s")
-    if not 0 <= seed < 2**63:
-        raise UserError(f"seed = {seed}, want a whole number from 0 to 2^63 - 1")

@@ -1,4 +1,4 @@
-"""`ursa watch` as a person calls it."""
+"""`ursa watch` of a script, as a person calls it."""
 
 import re
 
@@ -8,7 +8,7 @@ from PIL import Image
 
 from ursa.cli import main
 from ursa.errors import UserError
-from ursa.show.watch import watch
+from ursa.watch.command import watch
 
 SMALL = ("--width", "96", "--height", "72")
 

@@ -1,0 +1,1 @@
+"""See a robot move: by a script, or as an agent has learnt to."""
