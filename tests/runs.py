@@ -89,9 +89,9 @@ class Fate:
             rename(old, new)
             self.pass_by("after a rename")
 
-        def turned(trainer: Trainer):
+        def turned(trainer: Trainer, *words):
             self.pass_by("before a column")
-            return turn(trainer)
+            return turn(trainer, *words)
 
         def told(journal: Journal, *words) -> None:
             self.pass_by("before a line")

@@ -17,6 +17,7 @@ import numpy as np
 
 from ursa import checkpoint, segments
 from ursa.config import Config
+from ursa.env.arena import Outcome
 from ursa.errors import UserError
 from ursa.journal import Journal, Progress, duration
 from ursa.run import folder, preflight, rollback, settings
@@ -85,15 +86,14 @@ class Loop:
         self._log_every = max(1, train.log_every // train.robots)
         self._save_every = max(1, train.checkpoint_every // train.robots)
         self._diary, self._learnt = Diary(trainer.config.seeds), []
+        self._lived: Outcome | None = None  # of the last column, not in the diary yet
         self._saved = trainer.column
 
     def run(self, stop: Stop) -> None:
         """Until the end or until told to stop; what was done is saved either way."""
         trainer = self.trainer
         while trainer.column < trainer.plan.columns and not stop():
-            self.store.append(trainer.collector.row)
-            outcome, metrics = trainer.turn()
-            self._diary.add(outcome)
+            self._lived, metrics = trainer.turn(self._write)
             if metrics is not None:
                 self._learnt.append(metrics)
             column = trainer.column
@@ -108,8 +108,19 @@ class Loop:
                 self.line()
             self.save()
 
+    def _write(self) -> None:
+        """The row that is being acted on goes to the store, what led to it into the diary."""
+        self.store.append(self.trainer.collector.row)
+        self._note()
+
+    def _note(self) -> None:
+        if self._lived is not None:
+            self._diary.add(self._lived)
+        self._lived = None
+
     def line(self) -> None:
         """Tell what happened since the last line; roll back who needs it."""
+        self._note()
         trainer = self.trainer
         events = {**self._diary.close(), **fetched(trainer, self._learnt)}
         if self._learnt:

@@ -6,7 +6,7 @@ With few robots an update comes every so many columns only. The rows between wai
 go into replay and repertoire together, just before the row that brings the update.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
@@ -67,17 +67,22 @@ class Trainer:
         """Control steps of a seed so far."""
         return self.column * self.config.train.robots
 
-    def turn(self) -> tuple[Any, Any]:
-        """One column: act, learn, step. Returns the outcome and the (unfetched) metrics."""
+    def turn(self, meanwhile: Callable[[], None] = lambda: None) -> tuple[Any, Any]:
+        """One column: act, learn, step. Returns the outcome and the (unfetched) metrics.
+
+        `meanwhile` is done by the host while the device acts.
+        """
         row = self.collector.row
-        action = self._act(row)
+        chosen = self._act(row)
+        meanwhile()
+        action = np.asarray(chosen, float).reshape(self.arena.count, -1)
         metrics = self._learn(row)
         outcome = self.collector.step(action)
         self.column += 1
         return outcome, metrics
 
     def _act(self, row: Row) -> Any:
-        """What all robots do next."""
+        """What all robots do next, not fetched."""
         if self.column < self.plan.prefill:
             return self.collector.random(self.column)
         # Nobody has a skill yet when the random actions end.
@@ -95,7 +100,7 @@ class Trainer:
             renew,
             np.int32(self.column),
         )
-        return np.asarray(chosen, float).reshape(self.arena.count, -1)
+        return chosen
 
     def _learn(self, row: Row) -> Any:
         """Wait, or take in what has waited and this row, then make the updates that are due."""
