@@ -2,62 +2,23 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from evaluate.made import SPEC, made, written
+from evaluate.claimed import ROWS, at, hurt, one, put, ramp, seed_of
+from evaluate.made import SPEC, made
 from ursa.errors import UserError
-from ursa.evaluate import claims_table, evidence, results
-from ursa.evaluate.claims import CLAIMS, KINDS, Told, filled
+from ursa.evaluate import claims_table, evidence, results, tables
+from ursa.evaluate.claim import KINDS
+from ursa.evaluate.claims import CLAIMS, filled
 from ursa.evaluate.claims_table import END, START, inserted, markdown
 from ursa.evaluate.evidence import Recipe
-from ursa.robot.damage import scenarios
+from ursa.evaluate.group import grouped
+from ursa.evaluate.told import told as printed
 
-ROWS = 16
-LOW, HIGH = SPEC.of_joints("low"), SPEC.of_joints("high")
-NINE = list(scenarios("simulated"))
-
-
-def seed_of(method, seed, *, task="forward", **skills):
-    """A seed whose rollouts are all safe, with these columns replaced."""
-    found = made(method, seed, task=task, rollouts=ROWS)
-    calm = {"unsafe": np.zeros(ROWS), "hand": np.zeros(ROWS, bool)}
-    return replace(found, skills=replace(found.skills, **(calm | skills)))
-
-
-def put(folder, *seeds):
-    """Results where `ursa reproduce` looks for them."""
-    for path in written(folder, list(seeds)):
-        place = folder / path.parent.name.removeprefix("a1-")
-        place.mkdir(exist_ok=True)
-        path.rename(place / path.name)
-        if not any(path.parent.iterdir()):
-            path.parent.rmdir()
-
-
-def one(folder, text) -> Told:
-    return next(it for it in filled(folder) if it.claim.text.startswith(text))
-
-
-def ramp(top):
-    return np.linspace(0, top, ROWS)
-
-
-def at(*shares):
-    """Mean joint angles: all joints at this share of their range, row by row in turn."""
-    return LOW + np.resize(shares, ROWS)[:, None] * (HIGH - LOW)
-
-
-def hurt(found, returns):
-    """Fresh returns after the nine damages, and whole."""
-    told = dict(zip(["undamaged", *NINE], returns, strict=True))
-    return replace(
-        found,
-        damages=tuple(
-            replace(it, again=np.full(5, float(told[it.scenario]))) for it in found.damages
-        ),
-    )
+ROOT = Path(__file__).parents[2]
 
 
 def test_each_seed_counts_once_and_the_middle_one_is_told(tmp_path):
@@ -104,6 +65,33 @@ def test_coverage_is_told_in_times_that_of_a_baseline(tmp_path, shares, times, m
     assert one(tmp_path, "coverage over DayDreamer's").ours == "not run"
 
 
+def test_as_the_paper_counts_a_baseline_has_no_second_try_and_a_fall_counts(tmp_path):
+    fallen = {"unsafe": np.ones(ROWS)}
+    # URSA: 16 rows in 4 places. DOMiNiC: 2 places in its first 8 rows, and two more that come too
+    # late. DayDreamer: one row counts.
+    late = np.vstack([at(0.1, 0.3)[:8], at(0.6, 0.8)[8:]])
+    put(tmp_path, seed_of("ursa", 0, joint_angle=at(0.1, 0.3, 0.5, 0.7), **fallen))
+    put(tmp_path, seed_of("dominic", 0, joint_angle=late))
+    put(tmp_path, seed_of("daydreamer", 0, joint_angle=at(0.1, 0.3, 0.5)))
+    for name, times, met in (("DOMiNiC", 2, "no"), ("DayDreamer", 4, "yes")):
+        told = one(tmp_path, f"coverage over {name}'s, as the paper counts")
+        assert told.found.middle == pytest.approx(times)
+        assert (told.claim.paper, told.verdict) == ("4 times", met)
+        assert one(tmp_path, f"coverage over {name}'s, 512 rollouts each").claim.paper == "-"
+
+
+def test_a_repertoire_that_was_tried_in_part_is_said_to_be(tmp_path):
+    def names(*seeds):
+        return list(tables.overview(grouped(list(seeds))).rows)
+
+    part = "coverage, every skill once, safe or not; of URSA's 4096 skills the 16 most spread out"
+    assert f"{part} (paper)" in names(seed_of("dominic", 0), seed_of("ursa", 0))
+    whole = seed_of("ursa", 0)
+    whole.config["skill"]["repertoire_size"] = ROWS
+    for seeds in ((whole,), (seed_of("dominic", 0),)):
+        assert "coverage, every skill once, safe or not (paper)" in names(*seeds)
+
+
 def test_a_share_of_nothing_is_undefined_not_infinite(tmp_path):
     put(tmp_path, seed_of("ursa", 0, speed=np.full(ROWS, 0.2)))
     put(tmp_path, seed_of("dominic", 0, speed=np.zeros(ROWS)))
@@ -137,6 +125,22 @@ def test_velocities_span_what_was_done_and_miss_what_was_asked(tmp_path):
     assert near.found.middle == pytest.approx(0.05, abs=1e-5)
     assert far.found.middle == pytest.approx(0.3, abs=1e-5)
     assert (near.verdict, far.verdict) == ("yes", "no")
+
+
+def test_the_error_of_a_command_is_the_mean_over_its_rollouts(tmp_path):
+    found = seed_of("ursa", 0, task="velocity")
+    tracked = found.tracking
+    # One of three rollouts falls: 0.05, 0.05 and 0.5 m/s are 0.2 on average, 0.05 in the middle.
+    off = np.array([[0.05, 0.1], [-0.05, 0.1], [0.5, -0.4]])
+    late = tracked.command[:, None] + off
+    found = replace(found, tracking=replace(tracked, late=late, whole=late))
+    put(tmp_path, found)
+    claimed = [one(tmp_path, f"tracking error, {it}").found.middle for it in ("m/s", "rad/s")]
+    np.testing.assert_allclose(claimed, [0.2, 0.2], atol=1e-5)
+    table = tables.tracking(grouped([found]))
+    told = [table.rows[f"{it}, the last 200 steps"][0] for it in ("speed, m/s", "yaw rate, rad/s")]
+    np.testing.assert_allclose([it.middle for it in told], claimed, atol=1e-5)
+    assert "median error 0.200 m/s, 0.200 rad/s" in printed(found, SPEC)
 
 
 def test_the_first_skill_of_a_baseline_is_set_against_the_only_one_of_the_other(tmp_path):
@@ -256,3 +260,9 @@ def test_files_tell_the_same_as_the_table(tmp_path):
     first = json.loads((tmp_path / "out" / "claims.json").read_text())[0]
     assert first["ours"] == {"n": 2, "middle": 0.5, "low": 0.5, "high": 0.5}
     assert first["met"] == "yes"
+
+
+def test_the_numbers_of_the_readme_are_those_of_the_results():
+    """What `ursa reproduce all --from-results` writes is what stands there; nobody edits it."""
+    readme = (ROOT / "README.md").read_text()
+    assert inserted(readme, markdown(filled(ROOT / "results"))) == readme

@@ -63,6 +63,34 @@ def test_runs_with_other_settings_are_told_apart_by_their_names():
         grouped([with_source(plain, run="no-safety"), ablated])
 
 
+def test_how_often_a_run_was_saved_and_told_does_not_tell_it_apart():
+    two = [made(seed=seed, rollouts=ROLLOUTS) for seed in (0, 1)]
+
+    def other(**changes):
+        return replace(two[1], config={**two[1].config, "train": two[1].config["train"] | changes})
+
+    assert [it.n for it in grouped([two[0], other(checkpoint_every=7, log_every=9)])] == [2]
+    again = with_source(other(batch=7), run="other")
+    assert [it.n for it in grouped([two[0], again])] == [1, 1]
+
+
+def test_only_curves_may_be_there_of_some_seeds():
+    two = [made(task="velocity", seed=seed, rollouts=ROLLOUTS) for seed in (0, 1)]
+    two = [replace(two[0], curve=None), replace(two[1], tracking=None)]
+    (some,) = group.partly(grouped(two), "curve")
+    assert [it.source.seed for it in some.seeds] == [1]
+    with pytest.raises(UserError, match="tracking of a1-velocity-ursa, seed 1 were not measured"):
+        group.measured(grouped(two), "tracking")
+
+
+def test_a_comparison_can_be_held_to_some_scenarios(tmp_path):
+    groups = group.within(grouped(study(2, rollouts=ROLLOUTS)), {"undamaged", "FR", "BL"})
+    made_of = compared(groups, tmp_path, ["damages"], chapter="legs")
+    assert made_of.name == "legs"
+    assert set(made_of.tables[1].rows) == {"FR", "BL"}
+    assert made_of.gallery.drawn[0].numbers["scenarios"] == ["undamaged", "FR", "BL"]
+
+
 def test_a_path_is_a_file_a_folder_of_files_or_a_run(tmp_path):
     file, *_ = written(tmp_path, [made(rollouts=ROLLOUTS)])
     assert group.files(file) == group.files(file.parent) == [file]

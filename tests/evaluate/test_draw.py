@@ -101,6 +101,7 @@ def test_every_figure_says_n_estimator_interval_and_units(name, shown):
         assert f"{label} {n}" in words
     for part in ("estimator", "interval", "robot", "task", "physics"):
         assert numbers[part] in words
+    assert f"{numbers['physics']}; 1,000,000 steps of 32 robots" in words
     for axis in AXES[name]:
         assert axis in words
 

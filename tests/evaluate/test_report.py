@@ -1,5 +1,6 @@
 """`ursa report`: one page with everything inside, looked at in a real browser without a network."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -13,10 +14,14 @@ from matplotlib.image import imread
 
 from evaluate.made import made, study, written
 from ursa.errors import UserError
-from ursa.evaluate.compare import INCOMPLETE
+from ursa.evaluate import claims_table
+from ursa.evaluate import page as page_of
+from ursa.evaluate.claims import filled
+from ursa.evaluate.compare import INCOMPLETE, compared
 from ursa.evaluate.draw.gallery import FIGURES
 from ursa.evaluate.draw.style import LOOKS
-from ursa.evaluate.report import ASYMMETRIES, report
+from ursa.evaluate.group import grouped
+from ursa.evaluate.report import ASYMMETRIES, composed, report
 
 ROLLOUTS = 24
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
@@ -67,7 +72,7 @@ def test_the_page_holds_every_figure_table_definition_and_asymmetry(page):
     text = page.read_text()
     for plan in FIGURES.values():
         assert plan.about in text
-    figures = re.findall(r'<figure id="(\w+)">', text)
+    figures = re.findall(r'<figure id="\w+-(\w+)">', text)
     assert set(figures) == set(FIGURES)
     assert text.count("<img ") == len(figures)
     for title in (
@@ -153,6 +158,32 @@ def test_a_browser_shows_every_picture_and_nothing_runs_over_the_edge(page, tmp_
     sizes = [int(it) for it in pictures.split(",")]
     assert len(sizes) == page.read_text().count("<img ")
     assert min(sizes) > 500
+
+
+NARROW = 1200
+
+
+def test_the_claims_are_linked_and_fit_into_a_window_of_1200_pixels(tmp_path):
+    made_of = compared(grouped([made(rollouts=16)]), tmp_path, ["training"])
+    assert "#claims" not in composed([made_of])
+    text = composed([made_of], claims_table.html(filled(tmp_path / "nothing")))
+    assert text.index('<nav><a href="#claims">claims</a>') < text.index('<h2 id="claims">')
+    probe = """<script>window.addEventListener("load", () => { document.title = "seen " +
+      JSON.stringify([...document.querySelectorAll("h2#claims ~ .scroll")].slice(0, 3).map(
+      it => [it.querySelectorAll("tr").length, it.scrollWidth, it.clientWidth])) })</script>"""
+    copy = tmp_path / "probe.html"
+    copy.write_text(text.replace("</head>", f"{probe}</head>"))
+    shown = browse(tmp_path, f"--window-size={NARROW},2000", "--dump-dom", copy.as_uri())
+    tables = json.loads(re.search(r"seen (\[\[.*?\]\])", shown).group(1))
+    assert tables[0][0] > 20
+    for _, needed, there in tables:
+        assert needed <= there < NARROW
+
+
+def test_words_take_several_lines_and_numbers_one():
+    text = page_of.plain_table("t", ["a", "b", "c"], [["x" * 60, "1.0 [0.5, 2.0]", "y " * 30]])
+    assert '<td>1.0 [0.5, 2.0]</td><td class="words">y y' in text
+    assert '<th scope="col">b</th><th scope="col" class="words">c</th>' in text
 
 
 def test_a_screenshot_has_content(page, tmp_path):

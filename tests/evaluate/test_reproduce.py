@@ -4,25 +4,46 @@ import inspect
 import json
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
+from typing import get_args, get_type_hints
 
+import numpy as np
 import pytest
 
-from evaluate.made import study, written
+from evaluate.made import made, study, written
 from ursa.errors import UserError
 from ursa.evaluate import reproduce as module
 from ursa.evaluate.draw.gallery import FIGURES
-from ursa.evaluate.reproduce import RUNS, Setting, missing, placed, planned, reproduce
+from ursa.evaluate.question import QUESTIONS, RUNS
+from ursa.evaluate.reproduce import Setting, missing, placed, planned, reproduce
+from ursa.evaluate.results import Curve, Results, save
 from ursa.run.command import parse
 
 ROOT = Path(__file__).parents[2]
-SCRIPTS = sorted((ROOT / "runs").glob("rq*.sh"))
+SCRIPTS = sorted((ROOT / "runs").glob("*_*.sh"))
 ROLLOUTS = 16
+BY_NAME = {run.name: run for run in RUNS}
+DRAWN = {(it, name) for name, plan in FIGURES.items() for it in plan.questions}
+
+
+def alone(method: str, seed: int) -> Results:
+    """One robot for five hours: 20 windows of a quarter of an hour."""
+    found = made(method, seed, rollouts=ROLLOUTS)
+    train = {**found.config["train"], "robots": 1, "steps": 360_000}
+    steps = 18_000.0 * np.arange(1, 21)
+    return replace(
+        found,
+        source=replace(found.source, run=f"alone-{method}", steps=360_000),
+        config={**found.config, "train": train, "seeds": 2},
+        curve=Curve(steps=steps, mean=steps / 360_000 + seed, deviation=np.full(20, 0.1)),
+    )
 
 
 def fill(folder: Path, seeds: int) -> None:
     """Results as `ursa evaluate --out` would leave them."""
     found = [*study(seeds, rollouts=ROLLOUTS), *study(seeds, task="velocity", rollouts=ROLLOUTS)]
+    found += [alone(method, seed) for method in ("ursa", "daydreamer") for seed in (0, 1)]
     written(folder, found)
     for place in list(folder.iterdir()):
         place.rename(place.with_name(place.name.removeprefix("a1-")))
@@ -35,12 +56,20 @@ def results(tmp_path):
 
 
 def test_each_question_knows_its_runs_and_every_figure_its_question():
-    needed = {
-        name: [run.name for run in RUNS if name in run.questions] for name in module.QUESTIONS
-    }
+    needed = {name: [run.name for run in RUNS if name in run.questions] for name in QUESTIONS}
     forward = ["forward-ursa", "forward-dominic", "forward-daydreamer"]
-    assert needed == {"rq1": forward, "rq2": forward, "rq3": ["velocity-ursa"]}
-    assert {plan.question for plan in FIGURES.values()} == set(module.QUESTIONS)
+    assert needed == {
+        "rq1": forward,
+        "rq2": forward,
+        "alone": ["alone-ursa", "alone-daydreamer"],
+        "rq3": ["velocity-ursa"],
+    }
+    assert {it for it, _ in DRAWN} == set(QUESTIONS)
+    assert {name for it, name in DRAWN if it == "alone"} == {"damages", "training"}
+
+
+def test_every_question_can_be_asked_for_by_its_name():
+    assert get_args(get_type_hints(reproduce)["question"]) == (*QUESTIONS, "all")
 
 
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
@@ -49,11 +78,26 @@ def test_the_training_commands_are_ones_that_ursa_understands(run):
     assert words[0] == "train"
     flags = parse(words[1:])
     config = flags.config
-    assert (config.robot, config.task, config.seeds) == ("a1", run.task, 5)
+    one = run.name.startswith("alone")
+    assert (config.robot, config.task, config.seeds) == ("a1", run.task, 2 if one else 5)
     assert config.method == run.name.split("-")[1]
-    assert config.train.steps == 1_000_000
+    assert config.train.steps == (360_000 if one else 1_000_000)
+    assert config.train.robots == (1 if one else 32)
+    if one:  # 5 hours of 3600 s at 20 steps a second, and no checkpoint before the end
+        assert config.train.checkpoint_every == 5 * 3600 * 20
     assert flags.out == Path("outputs/reproduce") / run.name
     assert config.skill.feature == ("identity" if run.task == "velocity" else "vae")
+
+
+def test_a_miniature_of_one_robot_is_as_short_as_its_preset():
+    config = parse(Setting(preset="tiny", seeds=2).train(BY_NAME["alone-ursa"])[1:]).config
+    assert (config.train.robots, config.train.steps, config.seeds) == (1, 1024, 2)
+
+
+def test_one_robot_alone_has_two_seeds_however_many_are_asked_for():
+    run = BY_NAME["alone-daydreamer"]
+    names = {seeds: [it.stem for it in Setting(seeds=seeds).files(run)] for seeds in (1, 2, 5)}
+    assert names == {1: ["seed_0"], 2: ["seed_0", "seed_1"], 5: ["seed_0", "seed_1"]}
 
 
 def test_the_measuring_command_uses_flags_that_it_has():
@@ -67,7 +111,7 @@ def test_the_measuring_command_uses_flags_that_it_has():
 
 def test_only_what_is_missing_is_done(tmp_path):
     setting = Setting(runs=tmp_path / "runs", results=tmp_path / "results", seeds=2)
-    ursa, daydreamer = RUNS[0], RUNS[2]
+    ursa, daydreamer = BY_NAME["forward-ursa"], BY_NAME["forward-daydreamer"]
     assert [words[0] for words in missing(setting, [ursa])] == ["train", "evaluate"]
     place = setting.runs / ursa.name
     place.mkdir(parents=True)
@@ -102,7 +146,8 @@ def test_times_are_those_of_what_is_left_to_do(tmp_path):
     (setting.results / "velocity-ursa" / "seed_4.json").unlink()
     said = planned(setting, RUNS, missing(setting, RUNS))
     assert "about 25 minutes of training" in said
-    assert said.count("results are there") == 3
+    assert said.count("5 seeds, results are there") == 3
+    assert said.count("2 seeds, results are there") == 2
 
 
 def test_a_miniature_keeps_away_from_the_results_of_the_paper():
@@ -129,13 +174,86 @@ def test_steps_are_carried_out_in_order_and_a_failure_ends_it(tmp_path, monkeypa
 def test_everything_comes_from_results_alone(results, tmp_path, capsys):
     out = tmp_path / "out"
     assert reproduce("all", from_results=True, results=results, out=out) == 0
-    drawn = {path.stem: path.parent.name for path in out.rglob("*.png")}
-    assert drawn == {name: plan.question for name, plan in FIGURES.items()}
-    for question in module.QUESTIONS:
+    assert {(path.parent.name, path.stem) for path in out.rglob("*.png")} == DRAWN
+    for question in QUESTIONS:
         assert (out / question / "tables.json").exists()
     page = (out / "report.html").read_text()
-    assert page.count("<img ") == len(FIGURES)
-    assert "ursa train" not in capsys.readouterr().out
+    assert page.count("<img ") == len(DRAWN) == len(FIGURES) + 2
+    said = capsys.readouterr().out
+    assert "ursa train" not in said
+    assert f"alone: {QUESTIONS['alone'].asks}" in said
+    # Each chapter under its own heading, with its own tables; of one robot, only its own.
+    begin, end = page.index('<h2 id="task-alone">'), page.index('<h2 id="task-velocity">')
+    forward, one = page[:begin], page[begin:end]
+    assert '<h2 id="task-alone">One robot alone' in one
+    assert "All 9 damages" in forward
+    assert "All 4 damages" in one
+    assert "All 4 damages" not in forward
+    assert "DOMiNiC" not in one
+    assert '<a href="#claims">' in page
+    for figure in ("forward-damages", "alone-damages", "alone-training"):
+        assert page.count(f'<figure id="{figure}">') == 1
+    assert "<td>alone-ursa</td><td>a1</td><td>forward</td><td>0, 1</td>" in page
+    assert "<td>360,000</td><td>1</td>" in page
+    assert "<td>1,000,000</td><td>32</td>" in page
+
+
+def test_one_robot_is_told_in_hours_and_in_the_scenarios_of_the_real_one(results, tmp_path):
+    out = tmp_path / "out"
+    assert reproduce("alone", from_results=True, results=results, out=out) == 0
+    hurt = json.loads((out / "alone" / "damages.json").read_text())
+    assert hurt["scenarios"] == ["undamaged", "FR", "FL", "BR", "BL"]
+    learnt = json.loads((out / "alone" / "training.json").read_text())
+    (ursa, daydreamer) = learnt["series"]
+    assert len(ursa["steps"]) == len(daydreamer["steps"]) == 20
+    assert ursa["steps"][-1] == 360_000
+    assert ursa["reward"][-1] == {"n": 2, "middle": 1.5, "low": 1.25, "high": 1.75}
+    for numbers in (hurt, learnt):
+        assert numbers["n"] == {"URSA": 2, "DayDreamer": 2}
+        assert numbers["trained"]["URSA"] == {"steps": [360_000], "robots": 1}
+    tables = json.loads((out / "alone" / "tables.json").read_text())
+    assert set(tables["damages"]["rows"]) == {"FR", "FL", "BR", "BL"}
+
+
+def test_who_has_no_results_of_one_robot_gets_the_rest_and_the_commands(results, tmp_path, capsys):
+    for seed in (0, 1):
+        (results / "alone-ursa" / f"seed_{seed}.json").unlink()
+    words = {"from_results": True, "results": results, "out": tmp_path / "out"}
+    assert reproduce("all", **words) == 1
+    said = capsys.readouterr().out
+    assert f"{results / 'alone-ursa'}: seed_0, seed_1" in said
+    assert "--train.robots 1 --train.steps 360000 --train.checkpoint-every 360000" in said
+    folders = sorted(it.name for it in (tmp_path / "out").iterdir() if it.is_dir())
+    assert folders == ["rq1", "rq2", "rq3"]
+    assert 'id="task-alone"' not in (tmp_path / "out" / "report.html").read_text()
+    with pytest.raises(UserError, match="results are missing"):
+        reproduce("alone", **words)
+
+
+def test_seeds_without_a_learning_curve_do_not_keep_the_others_from_being_drawn(results, tmp_path):
+    found = [made("dominic", seed, rollouts=ROLLOUTS) for seed in range(5)]
+    found = [replace(it, curve=None if it.source.seed > 2 else it.curve) for it in found]
+    for each in found:
+        save(each, results / "forward-dominic" / f"seed_{each.source.seed}.json")
+    words = {"from_results": True, "results": results, "out": tmp_path / "out"}
+    assert reproduce("rq2", figure=("training",), **words) == 0
+    numbers = json.loads((tmp_path / "out" / "rq2" / "training.json").read_text())
+    assert numbers["n"] == {"URSA": 5, "DOMiNiC": 3, "DayDreamer": 5}
+
+
+def test_the_readme_stays_as_it_was_if_drawing_fails(results, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = "# Title\n<!-- claims -->\nold\n<!-- /claims -->\n"
+    Path("README.md").write_text(text)
+
+    def fails(*_):
+        raise UserError("no paint")
+
+    monkeypatch.setattr(module, "drawn", fails)
+    with pytest.raises(UserError, match="no paint"):
+        reproduce("all", from_results=True, out=tmp_path / "out")
+    assert Path("README.md").read_text() == text
+    assert not (tmp_path / "out" / "claims.md").exists()
 
 
 def test_of_everything_what_is_there_is_drawn_and_the_claims_say_what_is_not(
@@ -148,7 +266,12 @@ def test_of_everything_what_is_there_is_drawn_and_the_claims_say_what_is_not(
     assert reproduce("all", from_results=True, out=tmp_path / "out") == 1
     said = capsys.readouterr().out
     assert f"{Path('results') / 'velocity-ursa'}: seed_1, seed_2, seed_3, seed_4" in said
-    assert sorted(it.name for it in (tmp_path / "out").iterdir() if it.is_dir()) == ["rq1", "rq2"]
+    assert "\nnot drawn until then: rq3\n" in said
+    assert sorted(it.name for it in (tmp_path / "out").iterdir() if it.is_dir()) == [
+        "alone",
+        "rq1",
+        "rq2",
+    ]
     readme = Path("README.md").read_text()
     assert "\nold\n" not in readme
     assert readme.endswith("<!-- /claims -->\nrest\n")
@@ -184,15 +307,16 @@ def test_one_figure_can_be_asked_for_and_only_of_its_question(results, tmp_path)
     out = tmp_path / "out"
     words = {"from_results": True, "results": results, "out": out}
     assert reproduce("all", figure=("training",), **words) == 0
-    assert [path.name for path in out.rglob("*.png")] == ["training.png"]
-    with pytest.raises(UserError, match="figure damages belongs to rq2, not to rq1"):
+    drawn = sorted(str(path.relative_to(out)) for path in out.rglob("*.png"))
+    assert drawn == ["alone/training.png", "rq2/training.png"]
+    with pytest.raises(UserError, match="figure damages belongs to rq2 and alone, not to rq1"):
         reproduce("rq1", figure=("damages",), **words)
     with pytest.raises(UserError, match="unknown figure"):
         reproduce("rq1", figure=("picture",), **words)
 
 
 def test_there_is_a_script_for_every_figure():
-    told = {}
+    told = set()
     for script in SCRIPTS:
         environment = {**os.environ, "URSA": "echo"}
         command = [str(script), "--from-results"]
@@ -200,5 +324,5 @@ def test_there_is_a_script_for_every_figure():
         _, question, flag, figure, extra = done.stdout.split()
         assert (flag, extra) == ("--figure", "--from-results")
         assert script.name == f"{question}_{figure}.sh"
-        told[figure] = question
-    assert told == {name: plan.question for name, plan in FIGURES.items()}
+        told.add((question, figure))
+    assert told == DRAWN

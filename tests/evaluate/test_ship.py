@@ -16,9 +16,11 @@ from evaluate.born import born
 from evaluate.made import made
 from runs import A1, quickly
 from ursa import cli
+from ursa.config import ForwardConfig
 from ursa.errors import UserError
 from ursa.evaluate import judged, results
-from ursa.evaluate.card import card
+from ursa.evaluate.card import _choices, card
+from ursa.evaluate.recard import again, recard
 from ursa.evaluate.ship import ship
 from ursa.evaluate.skills import chosen, promised
 from ursa.evaluate.statistics import short
@@ -123,12 +125,57 @@ def test_the_card_of_velocity_skills_tells_how_commands_are_followed(run):
     found = made("ursa", 3, task="velocity", rollouts=16)
     assert found.tracking is not None
     near, off = found.tracking.reachable, found.tracking.late - found.tracking.command[:, None]
+    off = np.abs(off).mean(axis=1)  # of a command, over its rollouts
     text = card(NAME, Agent.load(run, 3), found, [found], exact=True)
     assert f"| commands of a grid near a skill, share | {short(near.mean())} |" in text
-    assert f"| error there, median, m/s | {short(np.median(np.abs(off[near][..., 0])))} |" in text
+    assert f"| error there, median, m/s | {short(np.median(off[near, 0]))} |" in text
     nowhere = replace(found.tracking, reachable=np.zeros_like(near))
     lost = replace(found, tracking=nowhere)
     assert "error there" not in card(NAME, Agent.load(run, 3), lost, [lost], exact=True)
+
+
+def test_the_card_says_all_where_no_joint_is_named_and_else_which(run):
+    agent = Agent.load(run, 3)
+    found = made("ursa", 3, rollouts=16)
+    line = "desired_speed 0.3, joints {} |"
+    assert line.format("all") in card(NAME, agent, found, [found], exact=True)
+    assert _choices(ForwardConfig(joints=("FR.hip", "FL.hip"))).endswith("joints FR.hip FL.hip")
+
+
+def test_the_card_tells_what_is_left_in_other_physics(run, home, tmp_path):
+    """Seed 4 keeps 0.9 of its return at 2 ms, seed 3 keeps 0.5; PyBullet met seed 3 alone."""
+    beside = tmp_path / "results" / "forward-ursa"
+    shutil.copytree(run / "results", beside)
+    for physics, shares in (("2ms", {3: 0.5, 4: 0.9}), ("pybullet", {3: 0.7})):
+        place = beside.with_name(f"forward-ursa-{physics}")
+        place.mkdir()
+        for seed, share in shares.items():
+            found = results.load(beside / f"seed_{seed}.json")
+            less = replace(found.skills, ret=share * found.skills.ret)
+            results.save(replace(found, skills=less), place / f"seed_{seed}.json")
+    ship(run, "a1-both", seed=4, results=beside, home=home)
+    ship(run, "a1-third", seed=3, results=beside, home=home)
+    both, third = ((home / it / "card.md").read_text() for it in ("a1-both", "a1-third"))
+    fine = "| median return at 2 ms physics over that at 5 ms |"
+    assert f"{fine} 0.900 | 0.700 [0.500, 0.900] |" in both
+    assert "PyBullet" not in both
+    assert "over that in MuJoCo (1 of 2 seeds) | 0.700 | 0.700 (n = 1) |" in third
+
+
+def test_a_card_made_anew_is_sealed_and_says_what_results_say_now(run, home, tmp_path, capsys):
+    beside = tmp_path / "results" / "forward-ursa"
+    shutil.copytree(run / "results", beside)
+    before = (home / NAME / "card.md").read_text()
+    assert again(NAME, beside) == before
+    found = results.load(beside / "seed_4.json")
+    stronger = replace(found.skills, power=np.full(16, 77.0))
+    results.save(replace(found, skills=stronger), beside / "seed_4.json")
+    assert recard(NAME, beside) == 0
+    assert "| power, W, median | 77.0 |" in (home / NAME / "card.md").read_text()
+    assert pretrained.find(NAME)  # its manifest knows the new card
+    (beside / "seed_4.json").unlink()
+    with pytest.raises(UserError, match="holds no results of a1-forward, seed 4 of its run"):
+        recard(NAME, beside)
 
 
 SPOILT = {

@@ -1,14 +1,18 @@
 """What comes with the package does what its card says."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ursa.evaluate.recard import again
 from ursa.evaluate.rollout import rollout
 from ursa.evaluate.skills import promised
 from ursa.run import pretrained
 from ursa.run.agent import Agent
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -52,3 +56,12 @@ def test_its_card_names_seed_licence_and_limits():
     assert re.search(r"this is seed \d of 0, 1, 2, 3, 4; by the share of achieved skills", card)
     for part in ("Apache-2.0", "## Limits", "has not moved a real robot"):
         assert part in card
+
+
+@pytest.mark.parametrize(
+    ("name", "run"), [("a1-forward", "forward-ursa"), ("a1-velocity", "velocity-ursa")]
+)
+def test_its_card_says_what_the_results_say(name, run):
+    """What `python -m ursa.evaluate.recard NAME results/RUN` writes is what stands there."""
+    there = (pretrained.find(name) / pretrained.CARD).read_text()
+    assert again(name, ROOT / "results" / run) == there

@@ -44,7 +44,7 @@ def test_every_figure_comes_out_of_three_methods_and_a_velocity_run(measured, tm
     assert report(paths, out=page) == 0
     text = page.read_text()
     forward, velocity = text.split('id="task-velocity"')
-    drawn = [set(re.findall(r'<figure id="(\w+)">', part)) for part in (forward, velocity)]
+    drawn = [set(re.findall(r'<figure id="\w+-(\w+)">', part)) for part in (forward, velocity)]
     assert drawn[0] == set(FIGURES) - {"tracking"}
     assert drawn[1] == set(FIGURES)
     for name in ("URSA + ITE", "DOMiNiC", "DayDreamer", *DAMAGES):

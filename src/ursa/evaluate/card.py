@@ -2,8 +2,9 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ursa.robot.registry import robot
 from ursa.run.agent import Agent
 from ursa.task.task import Task
 
+EXACT = "measured as shipped"
 LIMITS = (
     "Learnt and measured in simulation; it has not moved a real robot. Gains, limits and delays of "
     "yours may differ: try it on the emulator first, with somebody at the stop button.",
@@ -35,8 +37,18 @@ def _rank(mine: Results, seeds: Sequence[Results]) -> str:
     return f"; by the share of achieved skills number {better + 1} of {len(seeds)}"
 
 
-def card(name: str, agent: Agent, mine: Results, seeds: Sequence[Results], exact: bool) -> str:
-    """The card of one agent among the seeds it was trained with."""
+def card(
+    name: str,
+    agent: Agent,
+    mine: Results,
+    seeds: Sequence[Results],
+    exact: bool,
+    elsewhere: Mapping[str, Sequence[Results]] = MappingProxyType({}),
+) -> str:
+    """The card of one agent among the seeds it was trained with.
+
+    `elsewhere`: the same agents in other physics, under what `believable.PHYSICS` says of it.
+    """
     config, source = agent.config, mine.source
     place = agent.arena()
     judge = place.task
@@ -57,7 +69,7 @@ def card(name: str, agent: Agent, mine: Results, seeds: Sequence[Results], exact
         "seeds": f"this is seed {agent.seed} of {others}{_rank(mine, seeds)}",
         "physics": f"{source.engine}, step {1e3 * source.tick:g} ms",
         "numbers": "16 bits (bfloat16) each; "
-        + ("measured as shipped" if exact else "measured before they were cut to 16 bits"),
+        + (EXACT if exact else "measured before they were cut to 16 bits"),
         "made by": f"ursa {ursa.__version__}",
         "licence": "Apache-2.0, like the code",
     }
@@ -78,6 +90,7 @@ def card(name: str, agent: Agent, mine: Results, seeds: Sequence[Results], exact
             f"| | this seed | all {len(seeds)} |",
             "|---|---|---|",
             *(_line(key, measure, mine, seeds) for key, measure in _measures(mine).items()),
+            *_other_physics(mine, seeds, elsewhere),
             "",
             "## Limits",
             "",
@@ -92,8 +105,8 @@ def _measures(mine: Results) -> dict[str, Callable[[Results], float]]:
     found: dict[str, Callable[[Results], float]] = {
         "return, median skill": lambda it: float(np.median(_returns(it))),
         "return, best skill": lambda it: float(_returns(it).max()),
-        "forward speed of the fastest safe rollout, m/s": _fastest,
-        "safe rollouts, share": lambda it: float(judged.safe(it.skills).mean()),
+        "forward speed of the fastest safe rollout, m/s": shown.fastest,
+        "safe rollouts, share": shown.safe,
         "moving skills, share": lambda it: float(judged.moving(it.skills).mean()),
         "unsafe steps, share": lambda it: float(it.skills.unsafe.mean()),
         "power, W, median": lambda it: float(np.median(it.skills.power)),
@@ -130,6 +143,22 @@ def _line(
     return f"| {name} | {short(own)} | {every.said()} |"
 
 
+def _other_physics(
+    mine: Results, seeds: Sequence[Results], elsewhere: Mapping[str, Sequence[Results]]
+) -> Iterator[str]:
+    """Ratios seed by seed, of those that were measured in both; none if this one was not."""
+    for said, found in elsewhere.items():
+        there = {it.source.seed: shown.median_return(it) for it in found}
+        both = [it for it in seeds if it.source.seed in there]
+        if mine.source.seed in there:
+
+            def measure(it: Results, there: Mapping[int, float] = there) -> float:
+                return shown.ratio(there[it.source.seed], shown.median_return(it))
+
+            few = "" if len(both) == len(seeds) else f" ({len(both)} of {len(seeds)} seeds)"
+            yield _line(f"{said}{few}", measure, mine, both)
+
+
 def _formula(judge: Task) -> str:
     """What the module of a task says that it rewards: how its second paragraph begins."""
     told = inspect.getdoc(sys.modules[judge.reward.__module__]) or ""
@@ -138,7 +167,14 @@ def _formula(judge: Task) -> str:
 
 
 def _choices(section: Any) -> str:
-    return ", ".join(f"{k} {v}" for k, v in asdict(section).items()) if section else "none"
+    return ", ".join(f"{k} {_word(v)}" for k, v in asdict(section).items()) if section else "none"
+
+
+def _word(value: Any) -> str:
+    """A setting for people; where a list may name some and names none, all are meant."""
+    if isinstance(value, tuple | list):
+        return " ".join(map(str, value)) or "all"
+    return str(value)
 
 
 def _returns(it: Results) -> np.ndarray:
@@ -155,8 +191,3 @@ def _error(column: int) -> Callable[[Results], float]:
 
 def _near(it: Results) -> float:
     return 0.0 if it.tracking is None else float(it.tracking.reachable.mean())
-
-
-def _fastest(it: Results) -> float:
-    safe = judged.safe(it.skills)
-    return float(it.skills.speed[safe].max()) if safe.any() else 0.0

@@ -7,7 +7,7 @@ from typing import Any
 from ursa import durable
 from ursa.errors import UserError
 from ursa.evaluate import page
-from ursa.evaluate.claims import KINDS, NO_VALUE, Told
+from ursa.evaluate.claim import KINDS, NO_VALUE, Told
 from ursa.evaluate.statistics import Summary
 
 START, END = "<!-- claims -->", "<!-- /claims -->"

@@ -26,6 +26,12 @@ class Comparison:
     groups: tuple[Group, ...]
     tables: tuple[Table, ...]
     gallery: Gallery
+    chapter: str = ""  # of a report; unset is its task
+
+    @property
+    def name(self) -> str:
+        """What its chapter is called."""
+        return self.chapter or self.groups[0].seeds[0].source.task
 
     @property
     def complaints(self) -> tuple[str, ...]:
@@ -58,7 +64,7 @@ def compare(
     GPU and no agent, only what `ursa evaluate` wrote.
 
       ursa compare outputs/ursa outputs/dominic outputs/daydreamer
-      ursa compare results/* --out outputs/paper --figure damages ccdf
+      ursa compare results/forward-ursa results/forward-daydreamer --figure damages ccdf
 
     Args:
         runs: Runs that were evaluated, folders of results, or results files.
@@ -78,7 +84,12 @@ def compare(
 
 
 def compared(
-    groups: Sequence[Group], out: Path, names: Sequence[str] = (), *, one_seed: bool = False
+    groups: Sequence[Group],
+    out: Path,
+    names: Sequence[str] = (),
+    *,
+    one_seed: bool = False,
+    chapter: str = "",
 ) -> Comparison:
     """Tables and figures in a folder."""
     if out.exists() and not out.is_dir():
@@ -91,7 +102,7 @@ def compared(
             (out / f"tables.{kind}").write_text("\n\n".join(map(shown, found)) + "\n")
         plain = {table.name: table.plain() for table in found}
         (out / "tables.json").write_text(json.dumps(plain, indent=1, allow_nan=False) + "\n")
-    return Comparison(tuple(groups), tuple(found), gallery)
+    return Comparison(tuple(groups), tuple(found), gallery, chapter)
 
 
 def told(made: Comparison) -> str:

@@ -92,6 +92,13 @@ def distinct(
     return marked
 
 
+def tracking_error(
+    reached: Float[Array, "c r D"], command: Float[Array, "c D"]
+) -> Float[Array, "c D"]:
+    """Tracking error of each command: how far its rollouts miss it, on average, per column."""
+    return np.abs(reached - command[:, None]).mean(axis=1)
+
+
 def span(feature: Float[Array, "m D"]) -> Float[Array, " D"]:
     """How wide achieved means lie: their 5-95 % range, per column."""
     low, high = np.percentile(feature, SPAN, axis=0)

@@ -4,8 +4,8 @@ What cannot be compared (another robot, task or physics, other lengths or number
 seed twice) is refused.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ TASKS = ("forward", "velocity")
 INSIDE = "results"  # where a run's folder keeps them
 NOT_RESULTS = ("config.json", "environment.json")
 CHANCE = ("seed", "seeds")  # settings in which two seeds of one group may differ
+OFTEN = ("checkpoint_every", "log_every")  # of train: when it is saved and told, not how it learns
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,11 @@ class Group:
     @property
     def method(self) -> str:
         return self.seeds[0].source.method
+
+    @property
+    def robots(self) -> int | None:
+        """How many robots learnt together; None where the settings do not say."""
+        return (self.seeds[0].config.get("train") or {}).get("robots")
 
 
 def where(found: Results) -> str:
@@ -142,6 +148,25 @@ def measured(groups: Sequence[Group], part: str) -> list[Group]:
     return kept
 
 
+def partly(groups: Sequence[Group], part: str) -> list[Group]:
+    """The groups with those of their seeds of which this part was measured; never an empty one."""
+    kept = [
+        replace(group, seeds=tuple(it for it in group.seeds if getattr(it, part)))
+        for group in groups
+    ]
+    return [group for group in kept if group.seeds]
+
+
+def within(groups: Sequence[Group], scenarios: Collection[str]) -> list[Group]:
+    """The groups as if only these scenarios had been measured, of all that were."""
+
+    def few(found: Results) -> Results:
+        kept = tuple(it for it in found.damages if it.scenario in scenarios)
+        return replace(found, damages=kept)
+
+    return [replace(group, seeds=tuple(map(few, group.seeds))) for group in groups]
+
+
 def _read(paths: Sequence[Path], any_length: bool) -> list[Results]:
     if not paths:
         raise UserError("nothing to compare: give runs, or results of `ursa evaluate`")
@@ -158,7 +183,9 @@ def _place(task: str) -> tuple[int, str]:
 
 
 def _settings(found: Results) -> dict[str, Any]:
-    return {name: value for name, value in found.config.items() if name not in CHANCE}
+    same = {name: value for name, value in found.config.items() if name not in CHANCE}
+    train = same.get("train") or {}
+    return same | {"train": {name: value for name, value in train.items() if name not in OFTEN}}
 
 
 def _physics(found: Results) -> str:

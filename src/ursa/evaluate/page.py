@@ -12,6 +12,7 @@ from ursa.evaluate.table import Table
 from ursa.evaluate.table import said as cell_said
 
 PIXELS = 105  # of the page for an inch of a figure
+LONG = 36  # letters of a cell beyond which its column is words, and may take several lines
 STYLE = """
 :root { color-scheme: light; }
 body { font: 16px/1.5 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; color: #1c1c1c;
@@ -23,10 +24,12 @@ figure { margin: .6rem 0 1.6rem; } figure img { max-width: 100%; height: auto; d
   border: 1px solid #ddd; } figcaption { font-size: .9rem; color: #333; margin-top: .4rem; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .82rem;
   font-variant-numeric: tabular-nums; margin: .6rem 0 1.2rem; }
-caption { text-align: left; white-space: nowrap; font-weight: 600; padding-bottom: .4rem;
+caption { text-align: left; font-weight: 600; padding-bottom: .4rem;
   font-size: .95rem; }
 th, td { padding: .22rem .7rem; text-align: right; border-bottom: 1px solid #e4e4e4;
-  white-space: nowrap; } th:first-child, td:first-child { text-align: left; }
+  white-space: nowrap; } th { white-space: normal; }
+th:first-child, td:first-child, .words { text-align: left; }
+td:first-child, .words { white-space: normal; overflow-wrap: anywhere; min-width: 8rem; }
 thead th { border-bottom: 2px solid #999; } tbody tr:nth-child(even) { background: #f6f8fa; }
 .bad { border-left: 4px solid #D55E00; background: #fdf1ea; padding: .5rem .9rem; }
 nav a { margin-right: 1rem; } pre { background: #f6f8fa; padding: .8rem; overflow-x: auto;
@@ -60,9 +63,18 @@ def table(found: Table) -> str:
 
 
 def plain_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    head = "".join(f'<th scope="col">{text(it)}</th>' for it in columns)
+    """A table; words, as in the first column, may take several lines, numbers stay in one."""
+    shown = [[str(it) for it in row] for row in rows]
+    long = [any(len(row[k]) > LONG for row in shown) for k in range(len(columns))]
+    kinds = [' class="words"' if k and wide else "" for k, wide in enumerate(long)]
+    head = "".join(
+        f'<th scope="col"{kind}>{text(it)}</th>' for it, kind in zip(columns, kinds, strict=True)
+    )
     body = "\n".join(
-        "<tr>" + "".join(f"<td>{text(it)}</td>" for it in row) + "</tr>" for row in rows
+        "<tr>"
+        + "".join(f"<td{kind}>{text(it)}</td>" for it, kind in zip(row, kinds, strict=True))
+        + "</tr>"
+        for row in shown
     )
     return (
         f'<div class="scroll"><table><caption>{text(title)}</caption>'
@@ -77,17 +89,18 @@ def complaints(told: Sequence[str]) -> str:
     return '<ul class="bad">' + "".join(f"<li>{text(it)}</li>" for it in told) + "</ul>"
 
 
-def figure(drawn: Drawn) -> str:
+def figure(drawn: Drawn, chapter: str) -> str:
     """A picture with what it is about, and its numbers to take away."""
+    name = text(f"{chapter}-{drawn.name}")
     picture = base64.b64encode(drawn.png.read_bytes()).decode()
     numbers = base64.b64encode(json.dumps(drawn.numbers).encode()).decode()
     wide = round(PIXELS * drawn.inches)
     alt = f"{drawn.plan.title}. {drawn.plan.about} {said(drawn.numbers)}"
     return (
-        f'<figure id="{text(drawn.name)}">'
+        f'<figure id="{name}">'
         f'<img width="{wide}" src="data:image/png;base64,{picture}" alt="{text(alt)}">'
         f"<figcaption>{text(drawn.plan.about)} "
-        f'<a download="{text(drawn.name)}.json" href="data:application/json;base64,{numbers}">'
+        f'<a download="{name}.json" href="data:application/json;base64,{numbers}">'
         "numbers</a></figcaption></figure>"
     )
 

@@ -2,7 +2,7 @@
 
 import inspect
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,8 +17,9 @@ from ursa.evaluate.group import Group, apart
 from ursa.evaluate.tables import lived
 
 OUT = Path("outputs/report.html")
-TASKS = {
+CHAPTERS = {
     "forward": "Forward: skills discovered without supervision",
+    "alone": "One robot alone: five hours, as on the paper's real robot, in simulation",
     "velocity": "Velocity: skills are commands",
 }
 TERMS = ("safe", "moving", "leaps", "achieved", "distinct", "span", "winner")
@@ -79,18 +80,19 @@ def report(
     return INCOMPLETE if wrong else 0
 
 
-def written(made: Sequence[Comparison], place: Path, first: Sequence[str] = ()) -> None:
-    """The page of these comparisons, whole or not at all; `first` are parts that lead it."""
-    document = composed(made, first).encode()
+def written(made: Sequence[Comparison], place: Path, claims: Sequence[str] = ()) -> None:
+    """The page of these comparisons, whole or not at all; claims, if any, lead it."""
+    document = composed(made, claims).encode()
     with durable.room_for(place.name, place.parent, len(document)):
         part = place.with_name(f"tmp.{place.name}")
         durable.write(part, document)
         durable.rename(part, place)
 
 
-def composed(made: Sequence[Comparison], first_parts: Sequence[str] = ()) -> str:
+def composed(made: Sequence[Comparison], claims: Sequence[str] = ()) -> str:
     """The document."""
     groups = [group for each in made for group in each.groups]
+    named = {f"{it.label}, {each.name}": it.seeds[0].config for each in made for it in each.groups}
     first = groups[0].seeds[0].source
     labels = ", ".join(dict.fromkeys(it.label for it in groups))
     title = f"{labels} on {first.robot}"
@@ -100,9 +102,9 @@ def composed(made: Sequence[Comparison], first_parts: Sequence[str] = ()) -> str
         f"{page.text(ursa.__version__)}, an independent implementation of the method of Grillotti "
         "et al. (CoRL 2025), from the raw results alone. Everything below was measured in "
         "simulation.</p>",
-        _contents(made),
+        _contents(made, claims),
         page.complaints([it for each in made for it in each.complaints]),
-        *first_parts,
+        *claims,
         _sources(groups),
         *(part for each in made for part in _chapter(each)),
         '<h2 id="definitions">Definitions</h2>',
@@ -115,18 +117,15 @@ def composed(made: Sequence[Comparison], first_parts: Sequence[str] = ()) -> str
         '<h2 id="asymmetries">What is not equal</h2>',
         page.items(ASYMMETRIES),
         '<h2 id="settings">Settings</h2>',
-        _differences(groups),
-        *(
-            page.folded(f"{it.label}, {it.seeds[0].source.task}: all settings", it.seeds[0].config)
-            for it in groups
-        ),
+        _differences(named),
+        *(page.folded(f"{name}: all settings", it) for name, it in named.items()),
     ]
     return page.page(title, body)
 
 
-def _contents(made: Sequence[Comparison]) -> str:
-    tasks = [each.groups[0].seeds[0].source.task for each in made]
-    places = [(f"task-{task}", task) for task in tasks]
+def _contents(made: Sequence[Comparison], claims: Sequence[str]) -> str:
+    places = [("claims", "claims")] if claims else []
+    places += [(f"task-{each.name}", each.name) for each in made]
     places += [(it, it) for it in ("definitions", "asymmetries", "settings")]
     links = "".join(f'<a href="#{page.text(to)}">{page.text(word)}</a>' for to, word in places)
     return f"<nav>{links}</nav>"
@@ -141,21 +140,25 @@ def _sources(groups: Sequence[Group]) -> str:
             it.source.task,
             ", ".join(str(each.source.seed) for each in group.seeds),
             lived(group),
+            "-" if group.robots is None else group.robots,
             f"{it.source.engine}, {1e3 * it.source.tick:g} ms",
             len(it.skills.ret),
         )
         for group in groups
         for it in group.seeds[:1]
     ]
-    names = ("method", "run", "robot", "task", "seeds", "control steps", "physics", "rollouts")
+    names = (
+        *("method", "run", "robot", "task", "seeds", "control steps", "of robots"),
+        *("physics", "rollouts"),
+    )
     return page.plain_table("What was measured", names, rows)
 
 
 def _chapter(made: Comparison) -> list[str]:
-    task = made.groups[0].seeds[0].source.task
-    parts = [f'<h2 id="task-{page.text(task)}">{page.text(TASKS.get(task, task))}</h2>']
+    name = made.name
+    parts = [f'<h2 id="task-{page.text(name)}">{page.text(CHAPTERS.get(name, name))}</h2>']
     parts += [page.table(it) for it in made.tables]
-    parts += [page.figure(it) for it in made.gallery.drawn]
+    parts += [page.figure(it, name) for it in made.gallery.drawn]
     if made.gallery.absent:
         absent = ", ".join(made.gallery.absent)
         parts.append(f'<p class="small">Not measured here: {page.text(absent)}.</p>')
@@ -175,9 +178,9 @@ def _terms() -> list[tuple[str, str]]:
     ]
 
 
-def _differences(groups: Sequence[Group]) -> str:
+def _differences(configs: Mapping[str, dict[str, Any]]) -> str:
     """Settings in which the methods differ; all others are the same."""
-    flat = [dict(_flat(it.seeds[0].config)) for it in groups]
+    flat = [dict(_flat(it)) for it in configs.values()]
     names = sorted(set().union(*flat))
     rows = [
         (name, *(each.get(name, "-") for each in flat))
@@ -186,8 +189,7 @@ def _differences(groups: Sequence[Group]) -> str:
     ]
     if not rows:
         return "<p>All settings are the same.</p>"
-    labels = [f"{it.label}, {it.seeds[0].source.task}" for it in groups]
-    return page.plain_table("Settings that differ", ("", *labels), rows)
+    return page.plain_table("Settings that differ", ("", *configs), rows)
 
 
 def _flat(value: Any, name: str = "") -> list[tuple[str, Any]]:

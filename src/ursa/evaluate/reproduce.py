@@ -1,7 +1,7 @@
 """`ursa reproduce`: what the paper's questions were answered by, from training on or from results.
 
-Which runs a question needs is data (`RUNS`); what is already there is not done again. Every step
-is a command that anybody could have typed, and is shown before it is run.
+Which runs a question needs is data (`question.py`); what is already there is not done again. Every
+step is a command that anybody could have typed, and is shown before it is run.
 """
 
 import shlex
@@ -22,54 +22,12 @@ from ursa.evaluate.compare import INCOMPLETE, Comparison, compared
 from ursa.evaluate.compare import told as said
 from ursa.evaluate.definitions import ROLLOUTS
 from ursa.evaluate.draw.gallery import FIGURES, refuse_unknown
-from ursa.evaluate.group import gather
+from ursa.evaluate.group import gather, within
+from ursa.evaluate.question import FULL, QUESTIONS, SEEDS, Run, needed
 from ursa.evaluate.report import written
+from ursa.robot.damage import scenarios
 
-SEEDS = 5
 README = Path("README.md")
-QUESTIONS = {
-    "rq1": "does URSA discover diverse, high-performing locomotion by itself?",
-    "rq2": "can its skills be reused after damage?",
-    "rq3": "can skills that are velocities be commanded?",
-}
-
-
-@dataclass(frozen=True)
-class Run:
-    """A training that questions need; all its seeds in one program."""
-
-    name: str
-    task: str
-    questions: tuple[str, ...]
-    words: tuple[str, ...]  # of `ursa train`, beside preset, seeds and place
-    training: int  # minutes, preset paper, five seeds, one H200: an estimate
-    measuring: int  # minutes, five seeds, two cores: an estimate
-    least: int = SEEDS  # seeds with which results are enough to be drawn
-    yardstick: str = ""  # a shipped agent by whose features distinct skills are counted
-
-
-RUNS = (
-    Run("forward-ursa", "forward", ("rq1", "rq2"), ("--method", "ursa"), 25, 30),
-    Run(
-        "forward-dominic",
-        "forward",
-        ("rq1", "rq2"),
-        ("--method", "dominic"),
-        25,
-        8,
-        yardstick="a1-forward",
-    ),
-    Run("forward-daydreamer", "forward", ("rq1", "rq2"), ("--method", "daydreamer"), 25, 8),
-    Run(
-        "velocity-ursa",
-        "velocity",
-        ("rq3",),
-        ("--method", "ursa", "--skill.feature", "identity"),
-        25,
-        40,
-        least=2,
-    ),
-)
 
 
 @dataclass(frozen=True)
@@ -87,13 +45,18 @@ class Setting:
         """As large as the claims are made by."""
         return self.preset == "paper" and self.seeds == SEEDS and not self.quick
 
+    def many(self, run: Run) -> int:
+        """Seeds of a run: as asked, at most the paper's."""
+        return min(self.seeds, run.seeds)
+
     def train(self, run: Run) -> list[str]:
         """The command that trains a run, or goes on with it."""
         place = self.runs / run.name
         if (place / "config.json").exists():
             return ["train", "--resume", str(place)]
-        size = ["--preset", self.preset, "--seeds", str(self.seeds), "--out", str(place)]
-        return ["train", "--robot", "a1", "--task", run.task, *run.words, *size]
+        words = [*run.words, *(run.full if self.preset in FULL else ())]
+        size = ["--preset", self.preset, "--seeds", str(self.many(run)), "--out", str(place)]
+        return ["train", "--robot", "a1", "--task", run.task, *words, *size]
 
     def measure(self, run: Run) -> list[str]:
         """The command that measures a run."""
@@ -103,12 +66,12 @@ class Setting:
 
     def files(self, run: Run) -> list[Path]:
         """The results a run should have left."""
-        return [self.results / run.name / f"seed_{seed}.json" for seed in range(self.seeds)]
+        return [self.results / run.name / f"seed_{seed}.json" for seed in range(self.many(run))]
 
     def there(self, run: Run) -> list[Path]:
         """Those that it left; none if they are too few to be drawn."""
         found = [file for file in self.files(run) if file.exists()]
-        return found if len(found) >= min(run.least, self.seeds) else []
+        return found if len(found) >= min(run.least, self.many(run)) else []
 
     def trained(self, run: Run) -> bool:
         """Its journal has reached the last step."""
@@ -124,7 +87,7 @@ class Setting:
 
 
 def reproduce(
-    question: Annotated[Literal["rq1", "rq2", "rq3", "all"], Positional],
+    question: Annotated[Literal["rq1", "rq2", "alone", "rq3", "all"], Positional],
     from_results: bool = False,
     results: Path | None = None,
     runs: Path | None = None,
@@ -135,12 +98,15 @@ def reproduce(
     quick: bool = False,
     plan: bool = False,
 ) -> int:
-    """Make the paper's figures and tables again: rq1, rq2, rq3 or all.
+    """Make the paper's figures and tables again: rq1, rq2, alone, rq3 or all.
+
+    "alone" is the paper's experiment on a real robot as far as a simulator carries it: one robot,
+    five hours.
 
     Trains and measures what is missing (hours on one GPU; the plan is shown first), then draws.
     With --from-results nothing is trained: tables and figures come from the raw numbers of every
-    seed, in minutes and without a GPU. Of "all" also the table of claims is made, in claims.md and
-    between its marks in README.md; what nobody has run says so there.
+    seed, in minutes and without a GPU. Of "all", what is there is drawn, and also the table of
+    claims is made, in claims.md and between its marks in README.md; what nobody has run says so.
 
       ursa reproduce rq2 --from-results
       ursa reproduce all --plan
@@ -154,43 +120,42 @@ def reproduce(
         out: Folder for tables, figures and the report.
         figure: Only these figures; unset is all of the question.
         preset: Size of the runs; the paper's unless you want an impression.
-        seeds: How many seeds of each run.
+        seeds: How many seeds of each run; of a robot alone two at most, as in the paper.
         quick: Measure few skills and commands: an impression.
         plan: Show what would be done, and stop.
     """
     refuse_unknown(figure)
     asked = _asked(question, figure)
     setting = placed(Setting(preset=preset, seeds=seeds, quick=quick), runs, results)
-    needed = [run for run in RUNS if set(run.questions) & set(asked)]
+    runs_needed = needed(asked)
     told = filled(setting.results) if question == "all" and from_results and not figure else []
     if from_results:
-        readme = README if setting.results == Setting.results else None
-        for path in claims_table.write(told, out, readme) if told else ():
-            print(f"-> {path}")
-        asked = _drawable(setting, asked, whole=bool(told))
+        ready = _drawable(setting, asked, whole=question == "all")
     else:
-        steps = missing(setting, needed)
-        print(planned(setting, needed, steps), flush=True)
+        steps, ready = missing(setting, runs_needed), asked
+        print(planned(setting, runs_needed, steps), flush=True)
         if plan:
             return 0
         for words in steps:
             _carry_out(words)
-    made = [drawn(setting, one, out, figure) for one in asked]
-    for each in made:
-        print(f"\n{said(each)}")
+    made = [drawn(setting, one, out, figure) for one in ready]
+    for one, each in zip(ready, made, strict=True):
+        print(f"\n{one}: {QUESTIONS[one].asks}\n\n{said(each)}")
     fewest = min(len(it.skills.ret) for each in made for one in each.groups for it in one.seeds)
     if setting.paper and fewest < ROLLOUTS:
         print(f"\n{fewest} rollouts where the paper has {ROLLOUTS}: an impression, not a result")
     written(_whole(made), out / "report.html", claims_table.html(told) if told else ())
-    print(f"\n-> {out}: {', '.join(asked)}, report.html")
-    lacking = told and asked != tuple(QUESTIONS)
-    return INCOMPLETE if lacking or any(each.complaints for each in made) else 0
+    print(f"\n-> {out}: {', '.join(ready)}, report.html")
+    readme = README if setting.results == Setting.results else None
+    for path in claims_table.write(told, out, readme) if told else ():  # last: all else is there
+        print(f"-> {path}")
+    return INCOMPLETE if ready != asked or any(each.complaints for each in made) else 0
 
 
-def missing(setting: Setting, needed: Sequence[Run]) -> list[list[str]]:
+def missing(setting: Setting, runs: Sequence[Run]) -> list[list[str]]:
     """The commands that are still to be run, in order."""
     steps = []
-    for run in needed:
+    for run in runs:
         if all(file.exists() for file in setting.files(run)):
             continue
         if not setting.trained(run):
@@ -199,18 +164,19 @@ def missing(setting: Setting, needed: Sequence[Run]) -> list[list[str]]:
     return steps
 
 
-def planned(setting: Setting, needed: Sequence[Run], steps: Sequence[Sequence[str]]) -> str:
+def planned(setting: Setting, runs: Sequence[Run], steps: Sequence[Sequence[str]]) -> str:
     """What will be done and how long it may take."""
-    lines = [f"{len(needed)} runs, {setting.seeds} seeds each, preset {setting.preset}"]
-    for run in needed:
+    lines = [f"{len(runs)} runs, preset {setting.preset}"]
+    for run in runs:
         there = all(file.exists() for file in setting.files(run))
-        lines.append(f"  {run.name:<22}{'results are there' if there else 'to do'}")
+        state = "results are there" if there else "to do"
+        lines.append(f"  {run.name:<22}{setting.many(run)} seeds, {state}")
     lines += [f"  $ {shlex.join(['ursa', *words])}" for words in steps]
     if setting.paper:
         training, measuring = (
             sum(
                 getattr(run, kind)
-                for run in needed
+                for run in runs
                 if any(words[0] == verb and _about(words, run) for words in steps)
             )
             for kind, verb in (("training", "train"), ("measuring", "evaluate"))
@@ -226,10 +192,13 @@ def planned(setting: Setting, needed: Sequence[Run], steps: Sequence[Sequence[st
 
 def drawn(setting: Setting, question: str, out: Path, names: Sequence[str]) -> Comparison:
     """Tables and figures of one question, in a folder of its name."""
-    runs = [run for run in RUNS if question in run.questions]
-    groups = gather([file for run in runs for file in setting.there(run)])
-    mine = [name for name, plan in FIGURES.items() if plan.question == question]
-    return compared(groups, out / question, [name for name in mine if not names or name in names])
+    asked = QUESTIONS[question]
+    groups = gather([file for run in needed((question,)) for file in setting.there(run)])
+    if asked.among:
+        groups = within(groups, scenarios(asked.among))
+    mine = [name for name, plan in FIGURES.items() if question in plan.questions]
+    chosen = [name for name in mine if not names or name in names]
+    return compared(groups, out / question, chosen, chapter=asked.chapter)
 
 
 def placed(setting: Setting, runs: Path | None, results: Path | None) -> Setting:
@@ -245,32 +214,33 @@ def _asked(question: str, names: Sequence[str]) -> tuple[str, ...]:
     """The questions that are meant; of named figures, those they belong to."""
     asked = tuple(QUESTIONS) if question == "all" else (question,)
     for name in names:
-        if FIGURES[name].question not in asked:
-            raise UserError(f"figure {name} belongs to {FIGURES[name].question}, not to {question}")
-    named = {FIGURES[name].question for name in names}
+        if not set(FIGURES[name].questions) & set(asked):
+            owners = " and ".join(FIGURES[name].questions)
+            raise UserError(f"figure {name} belongs to {owners}, not to {question}")
+    named = {it for name in names for it in FIGURES[name].questions}
     return tuple(it for it in asked if not names or it in named)
 
 
 def _whole(made: Sequence[Comparison]) -> list[Comparison]:
-    """One chapter per task: questions that share their runs share their tables."""
+    """Questions that share their runs, and so their tables, in one chapter."""
     kept: dict[str, Comparison] = {}
     for each in made:
-        task = each.groups[0].seeds[0].source.task
-        kept[task] = each if task not in kept else kept[task].joined(each)
+        name = each.name
+        kept[name] = each if name not in kept else kept[name].joined(each)
     return list(kept.values())
 
 
-def _drawable(setting: Setting, asked: Sequence[str], *, whole: bool) -> tuple[str, ...]:
+def _drawable(setting: Setting, asked: tuple[str, ...], *, whole: bool) -> tuple[str, ...]:
     """The questions whose results are there; `whole` goes on with those, otherwise all must be."""
-    needed = [run for run in RUNS if set(run.questions) & set(asked)]
-    lacking = [run for run in needed if not setting.there(run)]
+    lacking = [run for run in needed(asked) if not setting.there(run)]
     if not lacking:
-        return tuple(asked)
+        return asked
     ready = [it for it in asked if not any(it in run.questions for run in lacking)]
     missed = f"results are missing; these commands make them:\n  {_makers(setting, lacking)}"
     if not whole or not ready:
         raise UserError(missed)
-    print(f"\n{missed}\n")
+    waiting = ", ".join(it for it in asked if it not in ready)
+    print(f"\n{missed}\n\nnot drawn until then: {waiting}\n")
     return tuple(ready)
 
 

@@ -16,6 +16,7 @@ from tyro.conf import Positional
 from ursa import durable
 from ursa.errors import UserError
 from ursa.evaluate import results
+from ursa.evaluate.believable import PHYSICS
 from ursa.evaluate.card import card
 from ursa.evaluate.group import files
 from ursa.evaluate.results import Results
@@ -52,7 +53,8 @@ def ship(
         raise UserError(f"{run} is of {agent.config.method}: without a repertoire, nothing to ship")
     if not unfinished:
         refuse_unfinished(run, agent)
-    seeds = [_read(file) for file in files(run if results is None else results)]
+    found = files(run if results is None else results)
+    seeds = [_read(file) for file in found]
     mine = _mine(agent, seeds)
     inner = run / "agent" if (run / "agent").is_dir() else run
     exact = publish.halved(inner / f"seed_{agent.seed}" / "agent.safetensors")
@@ -61,8 +63,10 @@ def ship(
     shutil.rmtree(part, ignore_errors=True)
     try:
         size = write(agent, part)
-        (part / pretrained.CARD).write_text(card(name, agent, mine, seeds, exact))
-        _seal(part)
+        (part / pretrained.CARD).write_text(
+            card(name, agent, mine, seeds, exact, elsewhere(found[0].parent))
+        )
+        seal(part)
         shutil.rmtree(place, ignore_errors=True)
         durable.rename(part, place)
     finally:
@@ -91,11 +95,21 @@ def write(agent: Agent, place: Path) -> int:
     return size
 
 
-def _seal(place: Path) -> None:
-    """The manifest: what every file must be."""
-    found = sorted(it for it in place.rglob("*") if it.is_file())
+def elsewhere(measured: Path) -> dict[str, list[Results]]:
+    """The same agents in other physics, from the folders beside that of their results."""
+    found = {
+        said: sorted(measured.with_name(f"{measured.name}-{physics}").glob("seed_*.json"))
+        for physics, (said, _) in PHYSICS.items()
+    }
+    return {said: [_read(file) for file in there] for said, there in found.items() if there}
+
+
+def seal(place: Path) -> None:
+    """The manifest: what every other file must be."""
+    own = place / pretrained.MANIFEST
+    found = sorted(it for it in place.rglob("*") if it.is_file() and it != own)
     told = {it.relative_to(place).as_posix(): durable.describe(it.read_bytes()) for it in found}
-    folder.write_whole(place / pretrained.MANIFEST, durable.to_json({"files": told}))
+    folder.write_whole(own, durable.to_json({"files": told}))
 
 
 def _mine(agent: Agent, seeds: list[Results]) -> Results:

@@ -21,6 +21,10 @@ def fastest(it: Results) -> float:
     return float(it.skills.speed[safe].max()) if safe.any() else 0.0
 
 
+def safe(it: Results) -> float:
+    return float(judged.safe(it.skills).mean())
+
+
 def missed(it: Results) -> float | None:
     return None if not it.delta else float(np.median(judged.miss(it)) / it.delta)
 
@@ -80,8 +84,8 @@ def tracking_error(column: int) -> Callable[[Results], float | None]:
     def error(it: Results) -> float | None:
         if it.tracking is None or not it.tracking.reachable.any():
             return None
-        off = np.abs(it.tracking.late - it.tracking.command[:, None])[it.tracking.reachable]
-        return float(np.median(off[..., column]))
+        off = definitions.tracking_error(it.tracking.late, it.tracking.command)
+        return float(np.median(off[it.tracking.reachable, column]))
 
     return error
 
@@ -104,13 +108,13 @@ def torque(it: Results) -> float:
 
 
 def leaps(it: Results) -> float:
-    moving = judged.moving(it.skills)
-    return float(definitions.leaps(it.skills.airborne)[moving].mean()) if moving.any() else 0.0
+    return float(definitions.leaps(it.skills.airborne).mean())
 
 
 def power(it: Results) -> float | None:
-    moving = judged.moving(it.skills)
-    return float(np.median(it.skills.power[moving])) if moving.any() else None
+    """Of the median skill that moves; of velocities, where standing is a skill too, of all."""
+    going = judged.moving(it.skills) | (it.source.task == "velocity")
+    return float(np.median(it.skills.power[going])) if going.any() else None
 
 
 def unearned(it: Results) -> float | None:
@@ -125,6 +129,14 @@ def unearned(it: Results) -> float | None:
 
 def median_return(it: Results) -> float:
     return float(np.median(it.skills.ret))
+
+
+def last_reward(it: Results) -> float | None:
+    """Reward per step in the last whole window of the learning curve, a quarter of an hour."""
+    if it.curve is None:
+        return None
+    whole = np.diff(it.curve.steps, prepend=0.0) >= definitions.WINDOW
+    return float(it.curve.mean[whole][-1]) if whole.any() else None
 
 
 def legs(it: Results) -> Array | None:

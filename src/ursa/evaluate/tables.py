@@ -217,11 +217,22 @@ def _measures(groups: Sequence[Group]) -> dict[str, tuple[bool, Measure]]:
             HEADLINE: ("equal", "safe"),
             "coverage, equal rollouts, moving": ("equal", "moving"),
             "coverage, 8 against 8, safe": ("few", "safe"),
-            "coverage, every skill once (paper)": ("paper", "every"),
+            f"coverage, {_once(groups)} (paper)": ("paper", "every"),
         }
         for name, (protocol, which) in ways.items():
             found[name] = (False, lambda it, p=protocol, w=which: covered(it, spec, p, w))
     return found
+
+
+def _once(groups: Sequence[Group]) -> str:
+    """Every skill once; of a repertoire that was not tried whole, how much of it."""
+    every = "every skill once, safe or not"
+    for group in groups:
+        tried = max(judged.rows("paper", it) for it in group.seeds)
+        known = group.seeds[0].config["skill"]["repertoire_size"]
+        if group.method == "ursa" and tried < known:
+            return f"{every}; of URSA's {known} skills the {tried} most spread out"
+    return every
 
 
 def _times(groups: Sequence[Group], cells: tuple[Cell, ...] | None) -> tuple[Cell, ...] | None:

@@ -26,71 +26,71 @@ from ursa.evaluate.statistics import NotFinite
 
 @dataclass(frozen=True)
 class Plan:
-    """One figure: its numbers, its picture, the question it answers."""
+    """One figure: its numbers, its picture, the questions it answers."""
 
     title: str
-    question: str  # of the paper
+    questions: tuple[str, ...]  # names in `question.py`
     about: str  # one sentence for a reader
     numbers: Callable[[Sequence[Group]], Numbers | None]
     draw: Callable[..., Figure]
 
 
-def _plan(module, question: str, about: str) -> Plan:
-    return Plan(module.TITLE, question, about, module.numbers, module.draw)
+def _plan(module, questions: tuple[str, ...], about: str) -> Plan:
+    return Plan(module.TITLE, questions, about, module.numbers, module.draw)
 
 
 FIGURES: Mapping[str, Plan] = {
     "repertoire": _plan(
         repertoire,
-        "rq1",
+        ("rq1",),
         "Where the discovered skills lie, what the agent expects of each, and what it earned.",
     ),
     "angles": _plan(
         angles,
-        "rq1",
+        ("rq1",),
         "Which average postures behaviours reach: the same joint of two legs on every plane.",
     ),
     "coverage": _plan(
         coverage,
-        "rq1",
+        ("rq1",),
         "The share of cells filled. More rollouts fill more cells, hence four ways of counting.",
     ),
     "profiles": _plan(
         profiles,
-        "rq1",
+        ("rq1",),
         "How many skills are met to within a distance, and how many of the achieved ones earn "
         "more than a return.",
     ),
     "value": _plan(
         value,
-        "rq1",
+        ("rq1",),
         "The prior that damage adaptation starts from: useful as far as it ranks skills rightly.",
     ),
     "damages": _plan(
         damages,
-        "rq2",
-        "What is left after a joint, a leg or two legs fail. Who wins is decided by fresh "
+        ("rq2", "alone"),
+        "What is left when joints or whole legs fail. Who wins is decided by fresh "
         "rollouts of what was chosen, not by the trials it was chosen from.",
     ),
     "evolution": _plan(
         evolution,
-        "rq2",
+        ("rq2",),
         "How quickly trial and error finds a skill that still works.",
     ),
     "training": _plan(
         training,
-        "rq2",
+        ("rq2", "alone"),
         "Reward while learning, with exploration noise and all skills.",
     ),
     "ccdf": _plan(
         ccdf,
-        "rq2",
+        ("rq2",),
         "In what share of the damages a method still earns more than a return: the further to "
         "the right, the more robust.",
     ),
     "tracking": _plan(
         tracking,
-        "rq3",
+        ("rq3",),
         "How far velocity commands are missed, on the true state, where a known skill is near.",
     ),
 }

@@ -55,6 +55,7 @@ def heading(figure: str, groups: Sequence[Group], estimator: str, interval: str)
         "estimator": estimator,
         "interval": interval,
         "n": {it.label: it.n for it in groups},
+        "trained": {it.label: _trained(it) for it in groups},
         "robot": source.robot,
         "task": source.task,
         "physics": f"{source.engine}, {1e3 * source.tick:g} ms",
@@ -97,7 +98,7 @@ def beside(numbers: Numbers) -> list[str]:
 
 
 def said(numbers: Numbers) -> str:
-    """n, estimator and interval in a line."""
+    """n, estimator, interval and what was trained in a line."""
     seeds = ", ".join(f"{label} {n}" for label, n in numbers["n"].items())
     interval = numbers["interval"]
     if all(n == 1 for n in numbers["n"].values()):
@@ -106,8 +107,28 @@ def said(numbers: Numbers) -> str:
         interval += " (one seed has none)"
     return (
         f"{numbers['estimator']}; interval: {interval}; seeds: {seeds}; "
-        f"{numbers['robot']}, {numbers['task']}, {numbers['physics']}"
+        f"{numbers['robot']}, {numbers['task']}, {numbers['physics']}; {lived(numbers)}"
     )
+
+
+def lived(numbers: Numbers) -> str:
+    """For how many steps, and of how many robots; method by method where that is not the same."""
+    told = {label: _length(**it) for label, it in numbers["trained"].items()}
+    if len(set(told.values())) == 1:
+        return next(iter(told.values()))
+    return ", ".join(f"{label} {length}" for label, length in told.items())
+
+
+def _trained(group: Group) -> dict[str, Any]:
+    steps = [it.source.steps for it in group.seeds]
+    return {"steps": sorted({min(steps), max(steps)}), "robots": group.robots}
+
+
+def _length(steps: Sequence[int], robots: int | None) -> str:
+    """Control steps of all robots together."""
+    told = " to ".join(f"{it:,}" for it in steps)
+    own = "" if robots is None else f" of {robots} robot{'s' * (robots != 1)}"
+    return f"{told} steps{own}"
 
 
 def plain_axes(axes: Axes) -> None:

@@ -3,20 +3,24 @@
 from collections.abc import Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter
+from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from ursa.evaluate import statistics
 from ursa.evaluate.definitions import WINDOW
 from ursa.evaluate.draw.style import Numbers, finish, heading, looks, means, page, plain_axes
-from ursa.evaluate.group import Group, measured
+from ursa.evaluate.group import Group, partly
 
 TITLE = "Reward during training"
+HOUR = 4 * WINDOW  # control steps of one robot
+UNLIKE = "URSA explores with all of its skills, DayDreamer has one: not the same thing is averaged"
 
 
 def numbers(groups: Sequence[Group]) -> Numbers | None:
-    """Median and quartiles over seeds in every window that all seeds have; None without curves."""
-    kept = measured(groups, "curve")
+    """Median and quartiles over the seeds that have a curve, in every window that all of those
+    have; None without curves."""
+    kept = partly(groups, "curve")
     if not kept:
         return None
     told = heading("training", kept, statistics.MEDIAN, statistics.QUARTILES)
@@ -26,7 +30,22 @@ def numbers(groups: Sequence[Group]) -> Numbers | None:
         for it in series
         if it["steps"]
     }
-    return told | means("reward in the last window", last) | {"series": series}
+    notes = [UNLIKE] if {"ursa", "daydreamer"} <= {it.method for it in kept} else []
+    more = {"notes": [*notes, *lacking(groups, kept)], "series": series}
+    return told | means("reward in the last window", last) | more
+
+
+def lacking(groups: Sequence[Group], kept: Sequence[Group]) -> list[str]:
+    """Of whom curves are missing, in words."""
+    drawn = {it.label: it.n for it in kept}
+    some = [
+        f"{drawn[it.label]} of {it.n} seeds of {it.label}"
+        for it in groups
+        if 0 < drawn.get(it.label, 0) < it.n
+    ]
+    none = [it.label for it in groups if it.label not in drawn]
+    told = [f"learning curves of {', '.join(some)}"] if some else []
+    return [*told, *([f"no learning curve: {', '.join(none)}"] if none else [])]
 
 
 def draw(numbers: Numbers, *, one_seed: bool = False) -> Figure:
@@ -58,6 +77,8 @@ def draw(numbers: Numbers, *, one_seed: bool = False) -> Figure:
             axes.vlines(each["steps"], low, high, color=style.color, alpha=0.5)
     axes.set_xlim(left=0)
     axes.set_xlabel("control steps lived by one seed", fontsize=9)
+    if all(it["robots"] == 1 for it in numbers["trained"].values()):
+        _hours(axes)
     axes.set_ylabel("reward per step", fontsize=9)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.legend(fontsize=9, frameon=False, loc="lower right")
@@ -65,11 +86,20 @@ def draw(numbers: Numbers, *, one_seed: bool = False) -> Figure:
     lines = [
         f"each point: mean reward over a window of {WINDOW:,} steps (a quarter of an hour of one "
         "robot); the last may be shorter",
-        "URSA explores with all of its skills, DayDreamer has one: not the same thing is averaged",
+        *numbers["notes"],
     ]
     if 1 in numbers["n"].values():
         lines.append("shaded, where there is one seed only: standard deviation within the window")
     return finish(figure, numbers, TITLE, *lines)
+
+
+def _hours(axes: Axes) -> None:
+    """The same axis in hours, above; only one robot lives as many as its seed."""
+    scales = (lambda x: np.asarray(x) / HOUR, lambda x: np.asarray(x) * HOUR)
+    hours = axes.secondary_xaxis("top", functions=scales)
+    hours.set_xlabel("hours of the robot", fontsize=9)
+    hours.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    hours.tick_params(labelsize=8)
 
 
 def _series(group: Group) -> dict:

@@ -1,0 +1,113 @@
+"""Believable: whether bodies could do what was seen, and whether it is there in other physics."""
+
+from ursa.evaluate import shown as seen
+from ursa.evaluate.claim import DAYDREAMER, DOMINIC, URSA, VELOCITY, Claim, at_most
+from ursa.evaluate.evidence import Recipe
+
+FORWARD = {"URSA": URSA, "DOMiNiC": DOMINIC, "DayDreamer": DAYDREAMER}
+METHODS = FORWARD | {"URSA, velocity": VELOCITY}
+QUESTION = {VELOCITY: "rq3"}  # of a run; of all others rq1
+# What ends the name of a folder -> what is measured there, options of `ursa evaluate`.
+PHYSICS = {
+    "2ms": ("median return at 2 ms physics over that at 5 ms", "--tick 0.002"),
+    "pybullet": (
+        "median return in PyBullet (unseen physics) over that in MuJoCo",
+        "--body pybullet",
+    ),
+}
+
+
+def _bodies() -> list[Claim]:
+    """What motors give and feet do, of every method."""
+    quantities = (
+        (
+            "largest joint speed (99th percentile of a rollout) over the motors' no-load speed",
+            seen.joint_speed,
+            "at most 1",
+            at_most(1),
+        ),
+        (
+            "largest torque of a control step over the motors' peak",
+            seen.torque,
+            "at most 1",
+            at_most(1),
+        ),
+        ("rollouts that leap", seen.leaps, "none", at_most(0)),
+        ("power of a moving skill (of velocities: of any), W", seen.power, "", None),
+    )
+    return [
+        Claim(
+            "6",
+            f"{text}: {name}",
+            Recipe((run,), each),
+            target,
+            holds,
+            command=f"ursa reproduce {QUESTION.get(run, 'rq1')}",
+        )
+        for text, each, target, holds in quantities
+        for name, run in METHODS.items()
+    ]
+
+
+def _fooled() -> list[Claim]:
+    """What the estimate of the own velocity made up."""
+    return [
+        Claim(
+            "6",
+            f"share of {name}'s return that its true speed cannot have earned (a fooled estimate)",
+            Recipe((run,), seen.unearned),
+        )
+        for name, run in FORWARD.items()
+    ]
+
+
+def elsewhere(run: str, physics: str) -> str:
+    """The folder of a run's agents in other physics."""
+    return f"{run}-{physics}"
+
+
+def _command(run: str, physics: str) -> str:
+    options = PHYSICS[physics][1]
+    there = elsewhere(run, physics)
+    return f"ursa evaluate outputs/reproduce/{run} --out results/{there} {options} --no-damages"
+
+
+def _other_physics() -> list[Claim]:
+    """The same agents, seed by seed, in physics that no training saw."""
+    return [
+        Claim(
+            "6",
+            f"{text}: {name}",
+            Recipe(
+                (elsewhere(run, physics), run),
+                seen.median_return,
+                seen.ratio,
+                alike=False,
+                paired=True,
+            ),
+            command=_command(run, physics),
+        )
+        for physics, (text, _) in PHYSICS.items()
+        for name, run in METHODS.items()
+    ]
+
+
+def _in_bullet() -> list[Claim]:
+    """What question 1 asks, in PyBullet."""
+    numbers = {
+        "fastest safe skill, m/s": seen.fastest,
+        "skills with a safe rollout": seen.safe,
+        "skills achieved": seen.achieved,
+    }
+    return [
+        Claim(
+            "6",
+            f"in PyBullet: {text}",
+            Recipe((elsewhere(URSA, "pybullet"),), each),
+            command=_command(URSA, "pybullet"),
+        )
+        for text, each in numbers.items()
+    ]
+
+
+CLAIMS = (*_bodies(), *_fooled(), *_other_physics(), *_in_bullet())

@@ -1,0 +1,45 @@
+"""Claims about one robot alone: what is told of it, and how it is made."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from evaluate.claimed import ROWS, hurt, put_as, seed_of
+from evaluate.made import made
+from ursa.evaluate import shown
+from ursa.evaluate.claims import CLAIMS, filled
+from ursa.evaluate.results import Curve
+
+
+def alone(method, seed, whole, legs, reward):
+    """A seed of one robot; its curve ends with half a window."""
+    found = hurt(seed_of(method, seed), [whole, *[1] * 4, *legs, 1])
+    steps = np.array([18_000.0, 36_000.0, 45_000.0])
+    curve = Curve(steps=steps, mean=np.array([0.1, reward, 99.0]), deviation=np.zeros(3))
+    return replace(found, curve=curve)
+
+
+def test_one_robot_alone_is_told_beside_the_other_damages(tmp_path):
+    ursa = [alone("ursa", k, 300 + 100 * k, [5, 5, 1, 5], 2.0 + k) for k in (0, 1)]
+    put_as(tmp_path, "alone-ursa", *ursa)
+    others = [alone("daydreamer", k, 200, [4, 4, 2, 5], 1.5) for k in (0, 1)]
+    put_as(tmp_path, "alone-daydreamer", *others)
+    begin = "one robot, 360 k steps: "
+    found = [it for it in filled(tmp_path) if it.claim.text.startswith(begin)]
+    assert [it.ours for it in found] == [
+        "2.00 [2.00, 2.00] (n = 2)",  # of four legs one is lost, one tied
+        "1.75 [1.50, 2.00] (n = 2)",
+        "2.50 [2.00, 3.00] (n = 2)",  # the last whole quarter of an hour, not the rest after it
+        "1.50 [1.50, 1.50] (n = 2)",
+    ]
+    assert [it.verdict for it in found] == ["-", "yes", "-", "-"]
+    assert {it.claim.command for it in found} == {"ursa reproduce alone"}
+    numbers = [it.number for it in CLAIMS if it.kind == "simulated"]
+    assert numbers == sorted(numbers)
+
+
+def test_a_curve_without_a_whole_window_tells_nothing():
+    found = made("ursa", 0, rollouts=ROWS)
+    short = Curve(steps=np.array([17_999.0]), mean=np.array([3.0]), deviation=np.zeros(1))
+    assert shown.last_reward(replace(found, curve=short)) is None
+    assert shown.last_reward(replace(found, curve=None)) is None
