@@ -1,6 +1,8 @@
 """`ursa demo`: six different skills in pictures, a broken joint, eight trials, before and after."""
 
 import re
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -8,12 +10,14 @@ import pytest
 
 from evaluate.born import born
 from runs import A1, POINT, quickly
-from ursa import demo as module
-from ursa.demo import camera, demo, scouts, six, spread, table
+from ursa.demo import demo
+from ursa.demo import stage as module
+from ursa.demo.stage import camera, scouts, six, spread, table
 from ursa.errors import UserError
 from ursa.evaluate import rollout
 from ursa.evaluate.rollout import Rollouts
 from ursa.repair import play
+from ursa.repair.prior import candidates, numbers, value
 from ursa.robot.registry import robot
 from ursa.run import pretrained
 from ursa.run.agent import Agent
@@ -33,8 +37,8 @@ def short(monkeypatch):
     """Rollouts of a few steps and small pictures: what they add up to is tested elsewhere."""
     for place in (rollout, play):
         monkeypatch.setattr(place, "STEPS", 30)
-    for name, value in {"SETTLE": 10, "SECONDS": 0.5, "WIDTH": 64, "HEIGHT": 48}.items():
-        monkeypatch.setattr(module, name, value)
+    for name, given in {"SETTLE": 10, "SECONDS": 0.5, "WIDTH": 64, "HEIGHT": 48}.items():
+        monkeypatch.setattr(module, name, given)
     monkeypatch.setattr(rollout, "SETTLE", 10)
 
 
@@ -82,6 +86,12 @@ def test_the_whole_show(run, short, tmp_path, capsys, monkeypatch):
         assert video.n_frames == 5  # half a second, a picture every second step of 50 ms
     said = capsys.readouterr().out
     assert said.count("trial ") == 8
+    # The first to be tried is the one that promises most, by its row of all skills.
+    agent = Agent.load(run)
+    skills, rows = candidates(agent), numbers(agent)
+    best = value(agent, skills).argmax()
+    np.testing.assert_array_equal(agent.skills[rows[best]], skills[best])
+    assert re.search(rf"trial 1 of 8: skill +{rows[best]},", said)
     assert re.search(r"before +-?\d+\.\d +-?\d\.\d\d +\d\.\d\d", said)
     assert "after FL.upper broke" in said
     assert f"-> {out / 'damage.png'}" in said
@@ -133,6 +143,8 @@ def test_the_table_is_made_of_medians():
         ["after", "FL", "broke", "300.0", "0.10", "0.00"],
         ["after", "8", "trials", "700.0", "0.40", "0.00"],
     ]
+    last = table("FL", found, 5, same=True).splitlines()[-1]
+    assert last == "the old skill is still the best of the 5 tried: it stays"
 
 
 def test_broken_joints_are_seen_from_their_side():
@@ -143,6 +155,7 @@ def test_broken_joints_are_seen_from_their_side():
 
 
 def test_what_cannot_be_shown_is_refused_before_anything_moves(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(Agent, "load", lambda *_: pytest.fail("it was loaded"))
     monkeypatch.setattr(pretrained, "HOME", tmp_path / "nothing")
     with pytest.raises(UserError, match='no agent "a1-forward": this version of ursa ships none'):
         demo(out=tmp_path / "out")
@@ -153,4 +166,13 @@ def test_what_cannot_be_shown_is_refused_before_anything_moves(run, tmp_path, mo
     baseline = born(replace(A1, method="dominic"), tmp_path / "dominic")
     with pytest.raises(UserError, match="dominic discovers no skills to show"):
         demo(baseline, out=tmp_path / "out")
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(UserError, match=r"taken is a file: give another --out"):
+        demo(run, out=tmp_path / "taken" / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_to_refuse_takes_no_jax():
+    program = "import sys, ursa.demo; print('jax' in sys.modules, 'mujoco' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "False False\n", done.stderr

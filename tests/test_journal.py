@@ -246,6 +246,47 @@ def test_the_rate_forgets_a_slow_start():
     assert "  20 steps/s  " in shown(False, updates).splitlines()[-1]
 
 
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_pause_is_explained_and_the_end_is_foreseen_when_the_pace_has_settled(terminal):
+    clock, stream = Clock(), io.StringIO()
+    console = Console(file=stream, force_terminal=terminal, width=99, color_system=None)
+    with Progress(1000, console=console, clock=clock, every=0.0) as progress:
+        progress.update(0, {})
+        progress.pause("compiling [red]x: seconds")
+        clock.now += 60
+        progress.update(10, {})
+        clock.now += 60
+        progress.start(20)
+        for _ in range(12):
+            clock.now += 1
+            progress.update(20 + 10 * int(clock.now - 1120), {})
+    text = stream.getvalue()
+    assert text.count("compiling [red]x: seconds\n") == 1
+    if not terminal:
+        told = text.splitlines()
+        assert told[1] == "compiling [red]x: seconds"
+        assert told[2] == "1%  10/1,000  0 steps/s  ETA -"
+        assert told[3] == "3%  30/1,000  10 steps/s  ETA -"
+        assert ["ETA -" in line for line in told[3:]] == [True] * 9 + [False] * 3
+        assert told[-1] == "14%  140/1,000  10 steps/s  ETA 1:26"
+
+
+def test_the_end_needs_no_pace_to_be_foreseen():
+    clock, stream = Clock(), io.StringIO()
+    with Progress(1000, console=Console(file=stream), clock=clock, every=0.0) as progress:
+        progress.start(900)
+        clock.now += 1
+        progress.update(1000, {})
+    assert stream.getvalue() == "100%  1,000/1,000  100 steps/s  ETA 0:00\n"
+
+
+def test_a_quiet_pause_is_silent(capsys):
+    with Progress(1000, quiet=True) as progress:
+        progress.pause("compiling")
+        progress.start(0)
+    assert capsys.readouterr() == ("", "")
+
+
 def test_on_a_terminal_it_is_one_line_redrawn_and_cut_to_its_width():
     updates = [(second, 10 * second, {"a_long_name_for_a_metric": 1.0}) for second in range(3)]
     text = shown(True, updates, width=40)

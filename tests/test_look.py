@@ -76,6 +76,29 @@ def test_chance_is_the_same_every_time_and_earns_what_its_rewards_sum_to(run):
     assert row[-2:] == [f"{first.ret.mean() / STEPS:.3f}", f"{other.ret.mean() / STEPS:.3f}"]
 
 
+def test_a_count_of_skills_that_makes_no_sense_is_refused_by_its_name(run, capsys):
+    for count in ("0", "-5"):
+        assert cli.main(["look", str(run), "--skills", count]) == 2
+        said = capsys.readouterr().err
+        assert said == f"ursa: --skills = {count}, want a whole number >= 1\n"
+
+
+def test_a_run_that_cannot_be_written_to_is_refused_before_it_is_loaded(run, capsys, monkeypatch):
+    monkeypatch.setattr(Agent, "load", lambda *_: pytest.fail("it was loaded"))
+    monkeypatch.setattr("os.access", lambda *_: False)
+    assert cli.main(["look", str(run)]) == 2
+    assert "its folder is not writable: pictures go there" in capsys.readouterr().err
+
+
+def test_what_takes_long_is_said_meanwhile(run, capsys):
+    assert cli.main(["look", str(run), "--skills", "2"]) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith("loading and compiling")
+    assert said[1] == f"trying 2 rollouts of {STEPS} steps, and as many at random ..."
+    assert f"100%  {2 * STEPS}/{2 * STEPS}" in said[-2]
+    assert said[-1] == "now at random, then drawing ..."
+
+
 def test_a_folder_without_an_agent_is_refused(tmp_path, capsys):
     assert cli.main(["look", str(tmp_path)]) == 2
     assert "holds no agent" in capsys.readouterr().err

@@ -82,8 +82,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UserError as error:
         print(f"ursa: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print("ursa: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as stopped:
+        print(f"ursa: {str(stopped) or 'interrupted'}", file=sys.stderr)
         return 130
 
 

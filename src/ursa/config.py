@@ -222,10 +222,11 @@ MOST = {
 
 def complaints(config: Config) -> list[str]:
     """Everything that is wrong with a config, one sentence each; empty when it can run."""
-    wrong = []
+    wrong: list[str] = []
+    hopeless: set[str] = set()  # numbers that can never be right: what follows from them is noise
 
     def want(good: bool, sentence: str) -> None:
-        if not good:
+        if not good and sentence.partition(" = ")[0] not in hopeless:
             wrong.append(sentence)
 
     for path, value in _numbers(config):
@@ -246,6 +247,7 @@ def complaints(config: Config) -> list[str]:
             not finite or path not in SHARES or 0 <= value <= 1,
             f"{path} = {value}: want 0 <= . <= 1",
         )
+    hopeless |= {sentence.partition(" = ")[0] for sentence in wrong}
     want(
         config.seed + config.seeds - 1 <= LARGEST_SEED,
         f"seed = {brief(config.seed)}, seeds = {brief(config.seeds)}: want the last at most "

@@ -117,6 +117,23 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def refuse_unwritable(folder: Path, advice: str = "give another --out") -> None:
+    """UserError for a folder that nothing can go into, before an hour is spent on what should.
+
+    One that is not there yet will be made where the nearest one above it is.
+    """
+    try:
+        there = next(it for it in (folder, *folder.absolute().parents) if it.exists())
+        if not there.is_dir():
+            what = "is a file" if there == folder else f"cannot be made: {there} is a file"
+            raise UserError(f"{folder} {what}: {advice}")
+        writable = os.access(there, os.W_OK | os.X_OK)
+    except OSError as error:
+        raise UserError(f"{folder}: {error.strerror or error}: {advice}") from None
+    if not writable:
+        raise UserError(f"{folder}: its folder is not writable: {advice}")
+
+
 @contextmanager
 def room_for(what: str, folder: Path, size: int) -> Iterator[None]:
     """A block that writes `size` bytes into a folder; says in words why the disk refused."""

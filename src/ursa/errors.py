@@ -80,6 +80,8 @@ def _closest(name: str, names: list[str]) -> str | None:
         return _alike(name.lower(), offer.lower()), _alike(name, offer)
 
     best = max(offers, key=likeness)
+    if len({offers[it] for it in offers if likeness(it) == likeness(best)}) > 1:
+        return None  # "XX.upper" is as near to any other upper joint
     enough = 0.5 if len(name) < 3 else 0.65  # one letter of two is half, two of three are 0.67
     return offers[best] if likeness(best)[0] >= enough else None
 

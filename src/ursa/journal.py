@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 LINES = "metrics.jsonl"
 LONGEST = 1 << 20  # bytes of a line that is looked at
 RESERVED = {"step", "time", "kind", "nonfinite"}
+SETTLED = 10.0  # s after which the pace of a run tells when it ends
 WINDOW = 30.0  # s over which the rate is taken: compiling at the start should not spoil the ETA
 log = logging.getLogger(__name__)
 
@@ -241,6 +242,7 @@ class Progress:
         """`every`: seconds between lines where there is no terminal."""
         self._total, self._fixed, self._clock, self._live = total, (device, precision), clock, None
         self._marks: deque[tuple[float, int]] = deque()
+        self._foreseen = -math.inf  # when the end can be foreseen: at once, unless it pauses
         self._console, self._shown, self._line = None, -math.inf, ""
         if quiet:
             return
@@ -265,6 +267,18 @@ class Progress:
             self._shown = now
             self._show()
 
+    def pause(self, why: str) -> None:
+        """Say why nothing moves for a while; until `start` nobody knows when it ends."""
+        self._foreseen = math.inf
+        if self._console is not None:
+            self._console.print(why, highlight=False, markup=False, soft_wrap=True)
+
+    def start(self, step: int) -> None:
+        """From here on it goes at its own pace: rate and ETA forget what was before."""
+        now = self._clock()
+        self._marks = deque([(now, step)])
+        self._foreseen = now + SETTLED
+
     @property
     def rate(self) -> float:
         """Steps per second lately; NaN until two updates lie apart."""
@@ -274,11 +288,12 @@ class Progress:
         return (last - first) / (end - begin)
 
     def _said(self, step: int, metrics: Mapping[str, float]) -> str:
-        left = (self._total - step) / self.rate if self.rate > 0 else math.nan
+        known = self.rate > 0 and (step >= self._total or self._clock() >= self._foreseen)
+        left = (self._total - step) / self.rate if known else math.nan
         parts = [
             f"{100 * step / max(1, self._total):.0f}%",
             f"{step:,}/{self._total:,}",
-            f"{self.rate:,.0f} steps/s" if self.rate == self.rate else "- steps/s",
+            f"{self.rate:,.0f} steps/s" if self.rate > 0 else "- steps/s",
             f"ETA {duration(left)}",
             *self._fixed,
             *(f"{name} {value:.3g}" for name, value in metrics.items()),

@@ -1,18 +1,21 @@
 """`ursa look`: what a run has learnt, in two pictures and a small table against chance."""
 
+import itertools
 import sys
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
 
-from ursa import journal
+from ursa import durable, journal
 from ursa.evaluate import coverage, figures
 from ursa.evaluate.definitions import STEPS
 from ursa.evaluate.rollout import Rollouts, aimless, rollout
 from ursa.evaluate.skills import chosen
+from ursa.robot.number import whole
 from ursa.run import pretrained as shipped
 from ursa.run.agent import Agent
+from ursa.run.compiled import keep_programs
 
 Array = np.ndarray
 UPDATED = "actor/loss"  # a run tells of it after an update, and not before
@@ -37,13 +40,28 @@ def look(
         pretrained: An agent that comes with ursa, in place of a folder; pictures go to
             outputs/NAME.
     """
+    whole("--skills", skills, least=1)
     source = shipped.source(folder, pretrained)
+    if source.agent.is_dir():  # what is none is refused for that, below
+        durable.refuse_unwritable(source.out, "pictures go there; copy the run elsewhere")
+    keep_programs()
+    _say("loading and compiling, half a minute or so ...")
     agent = Agent.load(source.agent, seed)
     z = chosen(agent, skills)
     place = agent.arena(len(z))
-    print(f"trying {len(z)} rollouts of {STEPS} steps, and as many at random ...", file=sys.stderr)
+    _say(f"trying {len(z)} rollouts of {STEPS} steps, and as many at random ...")
     feature = agent.feature if agent.repertoire is not None else None
-    mine, chance = rollout(place, agent.policy, z, feature=feature), aimless(place)
+    with journal.Progress(STEPS * len(z)) as progress:
+        made = itertools.count(1)
+        mine = rollout(
+            place,
+            agent.policy,
+            z,
+            feature=feature,
+            watch=lambda robots: progress.update(next(made) * robots, {}),
+        )
+    _say("now at random, then drawing ...")
+    chance = aimless(place)
     print(table(agent, mine, chance))
     if said := untrained(agent, source.agent):
         print(said)
@@ -112,3 +130,7 @@ def pictures(
         figures.coverage(path, spec, ours, theirs, title)
         written.append(path)
     return written
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -16,7 +16,7 @@ from ursa import cli
 from ursa.evaluate.command import inside
 from ursa.evaluate.results import load
 from ursa.evaluate.study import QUICK, Study
-from ursa.evaluate.told import nan, told
+from ursa.evaluate.told import headline, nan, told
 from ursa.robot.registry import robot
 
 
@@ -40,6 +40,7 @@ def test_every_seed_is_measured_and_told(tmp_path, capsys):
     assert "run seed 3: ursa on point / point" in printed
     assert f"return, best                {one.skills.ret.max():.1f}" in printed
     assert f"-> {run / 'results' / 'seed_4.json'}" in printed
+    assert "640 steps; its own physics, 8 rollouts" in printed  # no engine moves a point
     assert printed.count("no learning curve: its journal (metrics.jsonl) is not") == 2  # just born
 
 
@@ -83,7 +84,7 @@ def torn(run):
 WRONG = {
     "no run": (lambda run: shutil.rmtree(run), [], "holds no agent"),
     "nothing saved yet": (lambda run: shutil.rmtree(run / "agent"), [], "holds no agent"),
-    "no such seed": (None, ["--seed", "7"], 'unknown seed of .* "7": valid are 0'),
+    "no such seed": (None, ["--seed", "7"], "unknown seed of .*run: 7, but it has only seed 0"),
     "an agent is missing": (lambda run: config(run, seeds=2), [], "seed_1.*is missing"),
     "another format": (other_format, [], "has format ursa-agent 9; .* reads ursa-agent 2"),
     "a torn file": (torn, [], "cannot be read"),
@@ -149,6 +150,64 @@ def test_a_file_in_the_place_of_the_results_is_not_written_over(tmp_path, capsys
     assert evaluate(run, "--skills", 8) == 2
     assert "is a file" in capsys.readouterr().err
     assert (run / "results").read_text() == "mine"
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_an_agent_is_loaded(
+    tmp_path, capsys, monkeypatch
+):
+    run = born(POINT, tmp_path / "run")
+    (tmp_path / "taken").write_text("mine")
+    monkeypatch.setattr("ursa.run.agent.Agent.load", lambda *_: pytest.fail("it was loaded"))
+    assert evaluate(run, "--out", tmp_path / "taken" / "deep" / "er") == 2
+    assert f"cannot be made: {tmp_path / 'taken'} is a file: give another --out" in (
+        capsys.readouterr().err
+    )
+    monkeypatch.setattr("os.access", lambda *_: False)
+    assert evaluate(run) == 2
+    assert "results: its folder is not writable: give another --out" in capsys.readouterr().err
+
+
+def test_results_are_told_below_the_last_line_of_progress(tmp_path, capsys, monkeypatch):
+    class Shown:
+        def __init__(self, total, **_):
+            pass
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            print("100%")
+
+    run = born(replace(TWO, seed=3), tmp_path / "run", known=8)
+    monkeypatch.setattr("ursa.evaluate.command.Progress", Shown)
+    monkeypatch.setattr(
+        "ursa.evaluate.command.carried_out",
+        lambda work, **_: made(seed=work.agent.seed, rollouts=16),
+    )
+    assert cli.main(["evaluate", str(run), "--skills", "8"]) == 0
+    printed = capsys.readouterr()
+    begins = [line for line in printed.out.splitlines() if re.match(r"100%|a1-forward|->", line)]
+    assert [line.partition(":")[0] for line in begins] == [
+        "a1-forward-ursa seed 3",
+        f"-> {run / 'results' / 'seed_3.json'}",
+        "100%",
+        "a1-forward-ursa seed 4",
+        f"-> {run / 'results' / 'seed_4.json'}",
+    ]
+    assert printed.err.startswith("loading and compiling")
+
+
+def test_the_help_says_that_damages_are_not_left_out_unless_asked(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["evaluate", "--help"])
+    words = " ".join(re.sub("[\u2500-\u257f]", " ", capsys.readouterr().out).split())
+    assert re.search(r"--no-damages Leave out [^()]* \(default: False\)", words)
+
+
+def test_a_headline_says_whose_physics_it_was():
+    found = made(rollouts=16)
+    assert "; mujoco at 5 ms, 16 rollouts" in headline(found, robot("a1"))
+    assert "; its own physics, 16 rollouts" in headline(found, robot("point"))
 
 
 def test_returns_that_are_not_numbers_are_counted_and_placed():

@@ -1,13 +1,18 @@
 """Which skills are tried: the most spread out, the most spread out few first, drawn if need be."""
 
+from types import SimpleNamespace
+
+import jaxtyping
 import numpy as np
 import pytest
 
 from evaluate.born import born
 from runs import quickly
 from ursa import Agent
-from ursa.evaluate.skills import chosen, known, led, promised
+from ursa.evaluate.skills import chosen, known, numbers, promised
 from ursa.run.settings import configure
+from ursa.skill.repertoire import Repertoire
+from ursa.watch.skill import numbered
 
 
 @pytest.fixture(scope="module")
@@ -55,9 +60,35 @@ def test_skills_of_a_method_s_own_are_repeated_in_turn(agents):
     assert chosen(agents("daydreamer"), 9).shape == (9, 0)
 
 
-def test_rows_that_lead_are_taken_out_of_their_places():
-    rows = np.array([[1.0], [2.0], [3.0], [2.0]])
-    assert led(rows, np.array([[3.0], [2.0]]))[:, 0].tolist() == [3.0, 2.0, 1.0, 2.0]
+def test_a_number_leads_back_to_its_skill(agents):
+    agent = agents("ursa")
+    found = numbers(agent, 20)
+    np.testing.assert_array_equal(agent.skills[found], chosen(agent, 20))
+    assert found.tolist() != list(range(20))  # not the place in the list of those chosen
+    # Drawn skills come after the known ones, and have no number.
+    few = agents("ursa", known=5)
+    assert sorted(numbers(few, 12).tolist()) == [0, 1, 2, 3, 4]
+    np.testing.assert_array_equal(few.skills[numbers(few, 12)], chosen(few, 12)[:5])
+    assert numbers(agents("ursa", known=0), 12).tolist() == []
+
+
+def test_numbers_are_those_that_watch_takes(agents):
+    for method in ("ursa", "dominic"):
+        agent = agents(method)
+        found = numbers(agent, 8)
+        np.testing.assert_array_equal(numbered(agent)[found], chosen(agent, 8))
+    assert numbers(agents("dominic"), 11).tolist() == [*range(8), 0, 1, 2]
+
+
+def test_thinning_leaves_every_row_its_number(monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # a stand-in is no agent
+    place = np.array([[0.0], [10.0], [10.5], [20.0]], np.float32)
+    known = Repertoire.empty(6, 1, 1).add(place)
+    agent = SimpleNamespace(repertoire=known, skills=place)
+    # 10 and 10.5 are closest; 10.5 has 20 at 9.5, 10 has 0 at 10: the former is more crowded.
+    assert numbers(agent, 3).tolist() == [0, 1, 3]
+    # Of the others 0 and 10, 10 and 20 are equally close; with two left the ends remain.
+    assert numbers(agent, 2).tolist() == [0, 3]
 
 
 def test_what_is_promised_is_the_mean_over_wakings(agents):

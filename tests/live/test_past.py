@@ -204,7 +204,7 @@ def test_an_agent_that_learnt_on_or_found_more_skills_is_another_one(tmp_path):
 
 
 def test_a_map_that_leads_elsewhere_is_another_map():
-    with pytest.raises(UserError, match="tried skill 4 where this one would try 5"):
+    with pytest.raises(UserError, match="tried row 4 of its map where this one would try 5"):
         Past(rows=(4,), trial=(Trial(1.0),)).first(lambda row: Trial(0.0))(5)
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from ursa.errors import UserError
 from ursa.evaluate.crowd import Crowd
 from ursa.evaluate.damage import FRESH
 from ursa.evaluate.definitions import AGAIN
+from ursa.repair import command as module
 from ursa.robot.damage import parse
 
 
@@ -44,7 +46,17 @@ def told(command, point, tmp_path_factory):
 
 def test_a_line_for_every_trial_and_then_before_and_after(point, capsys):
     assert cli.main(["adapt", str(point), "--damage", "y", "--trials", "3"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    printed = capsys.readouterr()
+    lines = printed.out.splitlines()
+    assert printed.err.splitlines() == [
+        "compiling, and asking what 64 skills promise: half a minute or so ...",
+        "the best before and the best now again, 5 times each ...",
+    ]
+    said = json.loads((point / "adapt" / "y" / "adaptation.json").read_text())
+    tried = [int(re.findall(r"skill +(\d+)", line)[0]) for line in lines[:3]]
+    assert tried == [it["row"] for it in said["trials"]]
+    if said["chosen"]["row"] == said["before"]["row"]:
+        assert lines.pop(6) == "  the old skill is still the best of the 3 tried: it stays"
     number = r" *-?\d+\.\d\d"
     for count, line in enumerate(lines[:3], 1):
         assert re.fullmatch(
@@ -67,19 +79,20 @@ def test_the_file_holds_a_search_that_anybody_can_repeat(told):
     assert (said["damage"], said["body"], said["prior"]) == ("x:weak=0.5", "point", "value")
     assert (said["length"], said["noise"], said["kappa"]) == (0.1, 1e-3, 0.05)
     trials, skills = said["trials"], np.array(said["map"]["skills"])
-    expected = np.array(said["map"]["expected"])
+    expected, at = np.array(said["map"]["expected"]), said["map"]["row"].index
     assert [it["number"] for it in trials] == [1, 2, 3, 4, 5]
-    assert trials[0]["row"] == expected.argmax() == said["before"]["row"]
+    assert trials[0]["row"] == said["map"]["row"][expected.argmax()] == said["before"]["row"]
     best = max(trials, key=lambda it: it["return"])
-    assert said["chosen"] == {"row": best["row"], "skill": skills[best["row"]].tolist()}
+    assert said["chosen"] == {"row": best["row"], "skill": skills[at(best["row"])].tolist()}
+    assert trials[-1]["best"] == best["row"]
     assert said["after"]["row"] == best["row"]
     # The same search from the file's own numbers.
     low, span = expected.min(), np.ptp(expected)
     box = (skills - skills.min(axis=0)) / np.ptp(skills, axis=0)
-    returns = {it["row"]: it["return"] for it in trials}
+    returns = {at(it["row"]): it["return"] for it in trials}
     chart = Chart(box, (expected - low) / span, float(low), float(span))
     again = search(chart, lambda row: Trial(returns[row]), 5)
-    assert [it.skill for it in again.attempts] == [it["row"] for it in trials]
+    assert [it.skill for it in again.attempts] == [at(it["row"]) for it in trials]
     np.testing.assert_allclose(low + span * again.belief.mean, said["map"]["mean"])
     np.testing.assert_allclose(span * again.belief.deviation, said["map"]["deviation"])
 
@@ -91,7 +104,9 @@ def test_trials_are_those_that_an_evaluation_of_all_skills_would_make(told, poin
     crowd = Crowd(agent.arena, agent.policy)
     skills = np.array(said["map"]["skills"])
     returns = crowd.rollouts(skills, np.arange(64), [broken] * 64).ret
-    assert [it["return"] for it in said["trials"]] == [returns[it["row"]] for it in said["trials"]]
+    at = said["map"]["row"].index
+    trials = said["trials"]
+    assert [it["return"] for it in trials] == [returns[at(it["row"])] for it in trials]
     sound = crowd.rollouts(skills, np.arange(64)).ret
     assert (sound != returns).all()
     fresh = crowd.rollouts(
@@ -103,6 +118,24 @@ def test_trials_are_those_that_an_evaluation_of_all_skills_would_make(told, poin
         "unsafe": fresh.unsafe.tolist(),
         "aborted": 0,
     }
+
+
+def test_every_row_is_one_of_the_agent_s_skills(told, point):
+    agent, (_, said) = Agent.load(point), told
+    assert said["version"] == 2
+    assert said["map"]["row"] != list(range(64))  # the map has an order of its own
+    np.testing.assert_array_equal(agent.skills[said["map"]["row"]], said["map"]["skills"])
+    for it in (*said["trials"], said["chosen"]):
+        np.testing.assert_array_equal(agent.skills[it["row"]], it["skill"])
+
+
+def test_another_skill_that_is_chosen_is_no_story_of_one_that_stays(told, point):
+    found = ursa.repair.adapt(Agent.load(point), "y", trials=2)
+    first, second = found.search.attempts
+    low, high = (replace(it, trial=Trial(ret)) for it, ret in ((first, 1.0), (second, 2.0)))
+    other = replace(found, search=replace(found.search, attempts=(low, high)))
+    assert "it stays" not in module.summary(other)
+    assert f"chosen after it, skill {found.numbers[second.skill]} " in module.summary(other)
 
 
 def test_the_chosen_skill_is_tried_again_with_other_chance(told):
@@ -118,7 +151,8 @@ def test_python_gets_the_same_as_the_command(told, point):
     heard = []
     found = ursa.repair.adapt(agent, "x:weak=0.5", trials=5, told=heard.append)
     assert tuple(heard) == found.search.attempts
-    assert [it.skill for it in heard] == [it["row"] for it in said["trials"]]
+    assert [found.numbers[it.skill] for it in heard] == [it["row"] for it in said["trials"]]
+    assert found.number == said["chosen"]["row"]
     assert [it.trial.ret for it in heard] == [it["return"] for it in said["trials"]]
     np.testing.assert_array_equal(found.skill, said["chosen"]["skill"])
     np.testing.assert_array_equal(found.after.ret, said["after"]["returns"])
@@ -131,6 +165,8 @@ def test_a_measured_prior_knows_what_skills_return_undamaged(point):
         [it.mean for it in found.search.attempts]
     )
     assert found.chosen == found.first
+    stayed = "\n  the old skill is still the best of the 3 tried: it stays"
+    assert module.summary(found).endswith(stayed)
     np.testing.assert_array_equal(found.before.ret, found.after.ret)
 
 
@@ -182,7 +218,7 @@ def test_a_return_that_is_no_number_is_reported(point, monkeypatch, capsys, tmp_
         (["--damage", "x", "--prior", "guess"], 'unknown prior "guess": valid are measured, value'),
         (["--damage", "x", "--unsafe-limit", "1.5"], "unsafe-limit = 1.5, want a share"),
         (["--damage", "x", "--unsafe-limit", "nan"], "unsafe-limit = nan, want a share"),
-        (["--damage", "x", "--seed", "7"], "unknown seed of"),
+        (["--damage", "x", "--seed", "7"], "run: 7, but it has only seed 0\n"),
     ],
 )
 def test_what_makes_no_sense_is_one_line_and_nothing_is_written(point, words, line, capsys):
@@ -241,9 +277,13 @@ def test_an_unfinished_run_is_taken_when_asked_for(unfinished, tmp_path):
     assert json.loads((tmp_path / "adaptation.json").read_text())["steps"] == 64
 
 
-def test_results_do_not_go_into_a_file(point, tmp_path, capsys):
+def test_results_do_not_go_into_a_file(point, tmp_path, capsys, monkeypatch):
     (tmp_path / "taken").write_text("")
     words = ["--damage", "x", "--out", str(tmp_path / "taken")]
+    assert cli.main(["adapt", str(point), *words]) == 2
+    assert "taken is a file: give another --out" in capsys.readouterr().err
+    monkeypatch.setattr(Agent, "load", lambda *_: pytest.fail("it was loaded"))
+    words[-1] += "/deep"
     assert cli.main(["adapt", str(point), *words]) == 2
     assert "taken is a file: give another --out" in capsys.readouterr().err
 
@@ -251,14 +291,18 @@ def test_results_do_not_go_into_a_file(point, tmp_path, capsys):
 def test_an_a1_adapts_to_a_frozen_joint(a1, tmp_path, capsys):
     words = ["--damage", "FL.upper", "--trials", "2", "--out", str(tmp_path)]
     assert cli.main(["adapt", str(a1), *words]) == 0
-    assert "damage FL.upper: 2 of" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "damage FL.upper: 2 of" in printed
     said = json.loads((tmp_path / "adaptation.json").read_text())
     assert (said["robot"], said["body"]) == ("a1", "mujoco")
     agent, first = Agent.load(a1), said["trials"][0]
     broken = parse("FL.upper", agent.arena().body.spec)
     crowd = Crowd(agent.arena, agent.policy)
-    wanted = crowd.rollouts(np.array([first["skill"]]), np.array([first["row"]]), [broken])
+    place = said["map"]["row"].index(first["row"])
+    wanted = crowd.rollouts(np.array([first["skill"]]), np.array([place]), [broken])
     assert first["return"] == wanted.ret[0]
+    chosen = said["chosen"]["row"]
+    assert f"\n  see it: ursa watch {a1} --skill {chosen} --damage FL.upper\n" in printed
 
 
 def test_another_physics_has_its_own_tick(a1, tmp_path):

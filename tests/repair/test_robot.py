@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 import ursa.repair
 from ursa import Agent
@@ -88,6 +90,18 @@ def test_what_is_not_a_number_is_said_below_the_picture(agent):
     after = replace(found.after, ret=np.array([1.0, np.nan, 2.0, 3.0, np.inf]))
     words = picture.said(replace(found, after=after))
     assert "NOT A NUMBER, not drawn: 2 of 10 returns (fresh)" in words
+
+
+def test_a_legend_hides_nothing_of_what_is_drawn(agent):
+    found = ursa.repair.adapt(agent, "y", trials=2)
+    figure = Figure(layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = figure.subplots(2, 2).ravel()
+    picture.maps(figure, panels[:3], found)
+    picture.returns(panels[3], found)
+    figure.canvas.draw()
+    for axes in panels:
+        assert axes.get_legend().get_window_extent().y1 < axes.get_window_extent().y0
 
 
 def test_several_robots_or_another_kind_are_refused(agent):

@@ -1,6 +1,7 @@
 """`ursa train`: help that is quick, flags that are checked before anything is written."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -109,6 +110,20 @@ def test_a_body_or_task_that_cannot_be_is_refused_before_anything_is_written(
     for part in told:
         assert part in said
     assert not (tmp_path / "run").exists()
+
+
+def test_a_number_that_can_never_be_right_is_told_once(capsys, tmp_path):
+    said = refused(capsys, "--steps", "-10", "--out", str(tmp_path / "run"))
+    assert said.count("train.steps") == 1
+    assert "train.steps = -10: want at least 1" in said
+
+
+def test_a_folder_where_we_may_not_write_is_refused_at_once(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)
+    said = refused(capsys, "--preset", "tiny", "--out", str(tmp_path / "new" / "run"))
+    assert "its folder is not writable: give another --out" in said
+    assert "saved" not in said
+    assert not (tmp_path / "new").exists()
 
 
 def test_an_old_run_is_not_written_over(capsys, tmp_path):

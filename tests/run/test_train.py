@@ -17,7 +17,8 @@ from ursa.journal import Journal, Progress
 from ursa.run import folder, preflight
 from ursa.run.learner import newborn
 from ursa.run.publish import publish
-from ursa.run.train import Loop, banner, begin, train
+from ursa.run.stop import COMPILING, Asked
+from ursa.run.train import Loop, banner, begin, megabytes, train
 from ursa.run.trainer import Trainer
 from ursa.segments import Segments
 from ursa.types import Row
@@ -58,6 +59,57 @@ def test_the_start_tells_device_memory_updates_and_place(tmp_path):
     said = banner(Trainer(POINT), tmp_path, "abacus", "float32")
     for part in ("abacus, float32", "144, one per 4 steps", str(tmp_path), "640 of each seed"):
         assert part in said
+    assert "seed 0, 4 robots each" in said
+    assert "under 0.1 MB" in said
+    assert "seeds 0 to 1, 4 robots each" in banner(Trainer(TWO), tmp_path, "abacus", "float32")
+
+
+def test_a_small_replay_is_not_told_as_nothing():
+    assert [megabytes(size) for size in (0, 99_999, 100_000, 9_940_000, 10_000_000)] == [
+        "under 0.1 MB",
+        "under 0.1 MB",
+        "0.1 MB",
+        "9.9 MB",
+        "10 MB",
+    ]
+
+
+def test_a_run_says_what_it_compiles_and_foresees_no_end_before(tmp_path, capsys):
+    columns = iter(range(10**6))
+    train(POINT, tmp_path, stop=lambda: next(columns) == 20)
+    said = capsys.readouterr().err.splitlines()[6:]
+    waits = [line for line in said if line.startswith("compiling")]
+    assert waits[0] == "compiling the replay: seconds"
+    assert waits[1].startswith("compiling the acting program and the update: a minute or two")
+    assert len(waits) == 2
+    assert all("ETA -" in line for line in said if line not in waits)
+    assert len(said) > len(waits)
+
+
+def test_a_quiet_run_is_quiet_when_it_compiles(tmp_path, capsys):
+    train(POINT, tmp_path, quiet=True, stop=lambda: (tmp_path / "metrics.jsonl").stat().st_size > 0)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_signal_at_the_start_of_a_new_run_leaves_nothing_behind(tmp_path):
+    asked = Asked()
+    asked.signals.append(2)
+    with pytest.raises(KeyboardInterrupt, match="nothing was written"):
+        train(POINT, tmp_path / "run", quiet=True, asked=asked)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_signal_while_the_agent_is_made_leaves_nothing_behind(tmp_path, monkeypatch):
+    asked = Asked()
+
+    def made(config):
+        asked.signals.append(2)
+        return Trainer(config)
+
+    monkeypatch.setattr("ursa.run.train.Trainer", made)
+    with pytest.raises(KeyboardInterrupt, match="nothing was written"):
+        train(POINT, tmp_path / "run", quiet=True, asked=asked)
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_run_that_does_not_fit_into_memory_writes_nothing(tmp_path, monkeypatch):
@@ -112,6 +164,22 @@ def looped(tmp_path):
     yield make
     for journal in journals:
         journal.close()
+
+
+def test_a_signal_is_answered_otherwise_in_the_columns_that_compile(looped, monkeypatch):
+    trainer, loop = looped(POINT)
+    asked, answers, turn = Asked(), [], trainer.turn
+
+    def watched(meanwhile):
+        answers.append(asked.answer)
+        if trainer.column == 20:
+            asked.signals.append(2)
+        return turn(meanwhile)
+
+    monkeypatch.setattr(trainer, "turn", watched)
+    loop.run(lambda: False, asked)
+    assert trainer.column == 21
+    assert [at for at, answer in enumerate(answers) if answer == COMPILING] == [0, 16]
 
 
 def poisoned(trainer, seed):

@@ -1,10 +1,11 @@
 """`ursa evaluate`: measure every agent of a run, one file of raw numbers each."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 from ursa import durable
-from ursa.errors import UserError, unknown
+from ursa.errors import UserError
 from ursa.evaluate import results
 from ursa.evaluate.measure import carried_out
 from ursa.evaluate.study import FAILURES, QUICK, Study, job, refuse_unfinished
@@ -14,7 +15,7 @@ from ursa.robot import registry
 from ursa.run import folder as runs
 from ursa.run import pretrained as shipped
 from ursa.run import publish, settings
-from ursa.run.agent import Agent
+from ursa.run.agent import Agent, no_seed
 from ursa.run.compiled import keep_programs
 
 RESULTS = "results"
@@ -28,7 +29,7 @@ def evaluate(
     body: str | None = None,
     tick: float | None = None,
     failure: str = FAILURES[0],
-    damages: bool = True,
+    no_damages: bool = False,
     quick: bool = False,
     out: Path | None = None,
     unfinished: bool = False,
@@ -54,7 +55,7 @@ def evaluate(
         body: Whose physics: mujoco or pybullet; unset is the one it was trained with.
         tick: Physics step in seconds; unset is that of the training, or of another body its own.
         failure: How joints fail in the damages: frozen at their nominal angle, or limp.
-        damages: Leave out the nine damages, which take nine tenths of the time.
+        no_damages: Leave out the nine damages, which take nine tenths of the time.
         quick: Fewer skills and commands: an impression, not what claims are made by.
         out: Folder for the files; unset is "results" in the run's folder, with what differs from
             the default in its name.
@@ -70,16 +71,20 @@ def evaluate(
     usual = QUICK if quick else Study()
     many = usual.skills if skills is None else skills
     study = replace(usual, skills=many, engine=body, tick=tick, failure=failure)
-    study = study if damages else replace(study, damages={})
+    study = replace(study, damages={}) if no_damages else study
     place = out if out is not None else source.out / inside(study, quick=quick)
-    if place.exists() and not place.is_dir():
-        raise UserError(f"{place} is a file: give another --out")
+    if out is not None or folder.is_dir():  # a run that is none is refused for that, below
+        durable.refuse_unwritable(place)
     keep_programs()
+    if not quiet:
+        print("loading and compiling, half a minute or so ...", file=sys.stderr, flush=True)
     ruler = None if yardstick is None else Agent.load(yardstick)
     jobs = [job(agent, study, ruler) for agent in agents(folder, seed, unfinished=unfinished)]
     with Progress(sum(it.steps for it in jobs), quiet=quiet) as progress:
-        done = 0
+        done, said = 0, ""
         for work in jobs:
+            if said:
+                print(said, flush=True)
 
             def watch(steps: int, seed: int = work.agent.seed) -> None:
                 nonlocal done
@@ -90,8 +95,8 @@ def evaluate(
             path = place / f"seed_{found.source.seed}.json"
             with durable.room_for(path.name, place, 0):
                 results.save(found, path)
-            print(told(found, registry.robot(found.source.robot)))
-            print(f"-> {path}", flush=True)
+            said = f"{told(found, registry.robot(found.source.robot))}\n-> {path}"
+    print(said, flush=True)  # below the last line of progress
     return 0
 
 
@@ -104,7 +109,7 @@ def agents(folder: Path, seed: int | None, *, unfinished: bool) -> list[Agent]:
     first, count = (_whole(file, name) for name in ("seed", "seeds"))
     seeds = range(first, first + count)
     if seed is not None and seed not in seeds:
-        raise unknown(f"seed of {folder}", str(seed), map(str, seeds))
+        raise no_seed(folder, seed, seeds)
     found = []
     for one in seeds if seed is None else [seed]:
         publish.refuse_other_format(place / f"seed_{one}" / "agent.safetensors")

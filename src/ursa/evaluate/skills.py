@@ -1,12 +1,16 @@
 """Skill sets: which skills of an agent are tried, and in which order."""
 
+from dataclasses import replace
+
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from ursa.errors import UserError
 from ursa.evaluate.definitions import FEW, REST
 from ursa.run.agent import Agent
+from ursa.skill.repertoire import Repertoire
 
 Array = np.ndarray
 
@@ -26,24 +30,39 @@ def chosen(agent: Agent, count: int) -> Float[Array, "count D"]:
     if repertoire is None:
         skills = agent.skills[::-1]  # one-hot rows in ascending order: the first skill comes last
         return np.resize(skills, (count, skills.shape[1])).astype(float)
-    filled = min(int(repertoire.filled), count)
-    rows = np.zeros((0, repertoire.skill.shape[1]))
-    if filled:
-        thinned = repertoire.thin(filled)
-        rows = np.asarray(thinned.skill[:filled], float)
-        few = min(FEW, filled)
-        rows = led(rows, np.asarray(thinned.thin(few).skill[:few], float))
-    drawn = repertoire.sample(jax.random.key(0), count)[: count - filled]
+    rows = agent.skills[numbers(agent, count)].astype(float)
+    drawn = repertoire.sample(jax.random.key(0), count)[: count - len(rows)]
     return np.concatenate([rows, np.asarray(drawn, float)])
 
 
-def led(rows: Float[Array, "m D"], first: Float[Array, "n D"]) -> Float[Array, "m D"]:
-    """The same rows with those of `first` in front."""
-    order: list[int] = []
-    for row in first:
-        order += [int(i) for i in np.flatnonzero((rows == row).all(axis=1)) if i not in order][:1]
-    rest = [index for index in range(len(rows)) if index not in order]
-    return rows[order + rest]
+def numbers(agent: Agent, count: int) -> Int[Array, " m"]:
+    """What the skills that `chosen` gives are called: `ursa watch --skill` takes these numbers.
+
+    Rows of `Agent.skills`; of a method with skills of its own, as it counts them. A drawn skill
+    has none: they are at the end, and left out here.
+    """
+    if agent.repertoire is None:
+        return np.arange(count) % known(agent)
+    filled = min(known(agent), count)
+    if not filled:
+        return np.zeros(0, int)
+    thinned = _labelled(agent.repertoire).thin(filled)
+    first, kept = _labels(thinned.thin(min(FEW, filled))), _labels(thinned)
+    return np.concatenate([first, kept[~np.isin(kept, first)]])
+
+
+def _labelled(repertoire: Repertoire) -> Repertoire:
+    """The same with the number of each row in the place of its posture: thinning carries it along.
+
+    Numbers are exact in float32, as `LARGEST` of the repertoire promises.
+    """
+    posture = repertoire.posture
+    label = jnp.arange(len(posture), dtype=posture.dtype)[:, None]
+    return replace(repertoire, posture=jnp.broadcast_to(label, posture.shape))
+
+
+def _labels(repertoire: Repertoire) -> Int[Array, " n"]:
+    return np.asarray(repertoire.posture[: int(repertoire.filled), 0]).astype(int)
 
 
 def promised(agent: Agent, z: Float[Array, "m D"]) -> Float[Array, " m"]:

@@ -4,7 +4,15 @@ import numpy as np
 from jaxtyping import Float
 
 from ursa.evaluate.coverage import coverage
-from ursa.evaluate.definitions import achieved, distinct, leaps, moving, safe, separation
+from ursa.evaluate.definitions import (
+    achieved,
+    distinct,
+    leaps,
+    moving,
+    safe,
+    separation,
+    tracking_error,
+)
 from ursa.evaluate.results import Results
 from ursa.robot.spec import RobotSpec
 
@@ -14,17 +22,24 @@ NAMED = 5  # rows that are listed when many are meant
 
 def told(found: Results, spec: RobotSpec) -> str:
     """Who it is, its skills, its damages, its commands, and what is not a number."""
-    parts = [headline(found), skills(found, spec), damages(found), tracking(found), learnt(found)]
+    parts = [
+        headline(found, spec),
+        skills(found, spec),
+        damages(found),
+        tracking(found),
+        learnt(found),
+    ]
     parts.append(nan(found))
     return "\n".join(part for part in parts if part)
 
 
-def headline(found: Results) -> str:
+def headline(found: Results, spec: RobotSpec) -> str:
+    """A robot without legs moves by its own few lines, whatever engine its run was given."""
     source = found.source
+    physics = f"{source.engine} at {1e3 * source.tick:g} ms" if spec.legs else "its own physics"
     return (
         f"{source.run} seed {source.seed}: {source.method} on {source.robot} / {source.task}, "
-        f"{source.steps:,} steps; {source.engine} at {1e3 * source.tick:g} ms, "
-        f"{len(found.skills.ret)} rollouts"
+        f"{source.steps:,} steps; {physics}, {len(found.skills.ret)} rollouts"
     )
 
 
@@ -74,11 +89,10 @@ def tracking(found: Results) -> str:
     assert found.ruler is not None, "commands are followed by who has a repertoire"
     assert found.delta is not None
     kept = it.reachable
-    off = np.abs(it.late - it.command[:, None])[kept]
-    whitened = separation(it.late[kept], it.command[kept, None], found.ruler)
     if not kept.any():
         return f"  no command of {len(kept)} is near a known skill"
-    speed, yaw = np.median(off, axis=(0, 1))
+    speed, yaw = np.median(tracking_error(it.late, it.command)[kept], axis=0)
+    whitened = separation(it.late[kept], it.command[kept, None], found.ruler).mean(axis=1)
     return (
         f"  commands: {kept.sum()} of {len(kept)} reachable; median error {speed:.3f} m/s, "
         f"{yaw:.3f} rad/s; within the threshold {(whitened <= found.delta).mean():.3f}"

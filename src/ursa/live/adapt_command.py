@@ -29,7 +29,7 @@ from ursa.repair import play as playing
 from ursa.repair.adaptation import Adaptation
 from ursa.repair.command import interrupted, line, summary, title
 from ursa.repair.past import Past
-from ursa.repair.prior import candidates, value
+from ursa.repair.prior import candidates, numbers, value
 from ursa.robot import registry as robots
 from ursa.robot.legged import LeggedBody
 from ursa.run import pretrained as shipped
@@ -109,8 +109,7 @@ def adapt(
     if not unfinished:
         refuse_unfinished(source.agent, agent)
     out = out or source.out / "adapt" / re.sub(r"[^\w.+-]", "_", f"robot-{damage}")
-    if out.exists() and not out.is_dir():
-        raise UserError(f"{out} is a file: give another --out")
+    durable.refuse_unwritable(out)
     config = agent.config
     live = living.check(
         Live(
@@ -222,7 +221,7 @@ def adapted(
     # Until all is compiled nobody has it stand up: then it waits for nobody.
     set_down, engine.set_down = engine.set_down, None
     robot = Arena(LeggedBody(engine), tasks.task(config.task, engine.spec, config), radius=None)
-    skills = candidates(agent)
+    skills, rows = candidates(agent), numbers(agent)
     most = min(options["trials"], len(skills))
     past.fit(most, adaptation.AGAIN)
     Pilot(agent.policy, skills[[0]], np.array([0]))(robot.start(), 0)
@@ -262,7 +261,7 @@ def adapted(
     def told(it: Attempt) -> None:
         z = skills[it.skill].tolist()
         about = {"kind": "trial", "number": it.number, "row": it.skill, "skill": z}
-        ended(line(it, most), about | results(it.trial))
+        ended(line(it, most, rows), about | results(it.trial))
 
     def fresh(name: str, number: int, trial: Trial) -> None:
         ended(

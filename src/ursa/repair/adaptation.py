@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from ursa.adapt import ite, process
 from ursa.adapt.ite import Attempt, Search, Trial
@@ -20,12 +20,17 @@ from ursa.evaluate.study import Study, place, refuse_other_body
 from ursa.repair import play as playing
 from ursa.repair.past import Past
 from ursa.repair.play import NEVER, REPEATS, persistent, player
-from ursa.repair.prior import PRIORS, candidates
+from ursa.repair.prior import PRIORS, candidates, numbers
 from ursa.robot import damage as wounds
 from ursa.robot import registry
 from ursa.run.agent import Agent
 
 Array = np.ndarray
+VERSION = 2  # of adaptation.json
+BEFORE = {  # what is said before the map is there
+    "value": "compiling, and asking what {} skills promise: half a minute or so ...",
+    "measured": "compiling, and trying {} skills undamaged: a minute or so ...",
+}
 AFTER = "before", "after"  # whose skill the rollouts after the search are
 Fresh = Callable[[str, int, Trial], None]  # "before" or "after", from 1, what it came to
 
@@ -52,18 +57,19 @@ class Adaptation:
     body: str  # whose physics
     prior: str  # where the map came from
     skills: Float[Array, "n D"]
+    numbers: Int[Array, " n"]  # rows of `Agent.skills` that they are
     search: Search
     before: Again  # the skill that was best before the damage
     after: Again  # the skill that was chosen
 
     @property
     def first(self) -> int:
-        """The row of the skill that was best before the damage, as far as the map knew."""
+        """The skill that was best before the damage, as far as the map knew: a row of the map."""
         return self.search.attempts[0].skill
 
     @property
     def chosen(self) -> int:
-        """The row of the skill that returned most."""
+        """The skill that returned most: a row of the map."""
         leader = self.search.best
         assert leader is not None, "an adaptation without a result is refused"
         return leader.skill
@@ -72,6 +78,11 @@ class Adaptation:
     def skill(self) -> Float[Array, " D"]:
         """The chosen skill, as `Agent.act` takes it."""
         return self.skills[self.chosen]
+
+    @property
+    def number(self) -> int:
+        """The chosen skill, as `Agent.skills` and `ursa watch --skill` count."""
+        return int(self.numbers[self.chosen])
 
 
 def adapt(
@@ -86,6 +97,7 @@ def adapt(
     told: Callable[[Attempt], None] | None = None,
     fresh: Fresh | None = None,
     past: Past | None = None,
+    say: Callable[[str], None] = lambda _: None,
 ) -> Adaptation:
     """Find a skill for a robot with this damage; `told` hears of each trial at once.
 
@@ -94,10 +106,12 @@ def adapt(
     there is made again, up to three times, and `fresh` hears of those after the search; what is
     `past` is told and not made. `prior` "value" asks the value function, "measured" tries every
     skill undamaged, in simulation, first. A trial with a larger share of unsafe steps than
-    `unsafe_limit` is stopped. Equal calls give equal results.
+    `unsafe_limit` is stopped. `say` hears what is done where it takes a while. Equal calls give
+    equal results.
     """
     damages = check(agent, damage, trials, body, robot, prior, unsafe_limit)
     skills = candidates(agent)
+    say(BEFORE[prior].format(len(skills)))
     chart = ite.normalised(skills, PRIORS[prior](agent, skills))
     study = Study(engine=body)
     mine = place(agent, study, 1) if robot is None else robot
@@ -112,6 +126,7 @@ def adapt(
             raise UserError(f"none of {len(search.attempts)} trials returned a finite number")
         rows = (search.attempts[0].skill, leader.skill)
         if robot is None:
+            say(f"the best before and the best now again, {AGAIN} times each ...")
             crowd = Crowd(lambda count: place(agent, study, count), agent.policy)
             before, after = (together(crowd, skills[row], damages) for row in rows)
         else:
@@ -124,7 +139,7 @@ def adapt(
             mine.close()
     spec = mine.body.spec
     own = spec.name if robot is not None or not spec.legs else agent.config.engine
-    return Adaptation(damage, body or own, prior, skills, search, before, after)
+    return Adaptation(damage, body or own, prior, skills, numbers(agent), search, before, after)
 
 
 def together(crowd: Crowd, skill: Float[Array, " D"], damages: Damages) -> Again:
@@ -196,9 +211,14 @@ def check(
 
 
 def as_json(agent: Agent, found: Adaptation) -> dict[str, Any]:
-    """Everything about an adaptation, from which its figure can be drawn again."""
+    """Everything about an adaptation, from which its figure can be drawn again.
+
+    Every `row` is one of `Agent.skills`; version 1, which does not say so, counted in its map.
+    """
     search, chart, config = found.search, found.search.chart, agent.config
+    first, number = int(found.numbers[found.first]), found.number
     return {
+        "version": VERSION,
         "robot": config.robot,
         "task": config.task,
         "method": config.method,
@@ -210,13 +230,14 @@ def as_json(agent: Agent, found: Adaptation) -> dict[str, Any]:
         "length": process.LENGTH,
         "noise": process.NOISE,
         "kappa": ite.KAPPA,
-        "trials": [_attempt(it, found.skills) for it in search.attempts],
+        "trials": [_attempt(it, found) for it in search.attempts],
         "aborted": search.aborted,
-        "chosen": {"row": found.chosen, "skill": found.skill.tolist()},
+        "chosen": {"row": number, "skill": found.skill.tolist()},
         "rollouts": AGAIN,
-        "before": {"row": found.first, **_again(found.before)},
-        "after": {"row": found.chosen, **_again(found.after)},
+        "before": {"row": first, **_again(found.before)},
+        "after": {"row": number, **_again(found.after)},
         "map": {
+            "row": found.numbers.tolist(),
             "skills": found.skills.tolist(),
             "expected": (chart.low + chart.span * chart.prior).tolist(),
             "mean": (chart.low + chart.span * search.belief.mean).tolist(),
@@ -225,18 +246,18 @@ def as_json(agent: Agent, found: Adaptation) -> dict[str, Any]:
     }
 
 
-def _attempt(it: Attempt, skills: Float[Array, "n D"]) -> dict[str, Any]:
+def _attempt(it: Attempt, found: Adaptation) -> dict[str, Any]:
     return {
         "number": it.number,
-        "row": it.skill,
-        "skill": skills[it.skill].tolist(),
+        "row": int(found.numbers[it.skill]),
+        "skill": found.skills[it.skill].tolist(),
         "predicted": it.mean,
         "deviation": it.deviation,
         "return": _number(it.trial.ret),
         "unsafe": it.trial.unsafe,
         "aborted": it.trial.aborted,
         "interruptions": it.trial.interruptions,
-        "best": it.best,
+        "best": None if it.best is None else int(found.numbers[it.best]),
     }
 
 

@@ -2,23 +2,29 @@
 
 import math
 import re
+import shlex
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Int
 
 from ursa import durable
 from ursa.adapt.ite import Attempt, Trial
-from ursa.errors import UserError
 from ursa.evaluate.definitions import TRIALS
 from ursa.evaluate.study import refuse_unfinished
 from ursa.repair import adaptation, picture
 from ursa.repair.adaptation import Adaptation, Again
 from ursa.repair.play import NEVER
-from ursa.repair.prior import candidates
+from ursa.repair.prior import candidates, numbers
+from ursa.robot import registry
 from ursa.run import pretrained as shipped
 from ursa.run.agent import Agent
 from ursa.run.compiled import keep_programs
 from ursa.run.folder import write_whole
+
+Array = np.ndarray
 
 
 def adapt(
@@ -61,6 +67,8 @@ def adapt(
         pretrained: An agent that comes with ursa, in place of a folder; what is written goes to
             outputs/NAME.
     """
+    if out is not None:
+        durable.refuse_unwritable(out)
     keep_programs()
     source = shipped.source(folder, pretrained)
     agent = Agent.load(source.agent, seed)
@@ -68,9 +76,9 @@ def adapt(
         refuse_unfinished(source.agent, agent)
     where = damage if body in (None, agent.config.engine) else f"{damage}-{body}"
     out = out or source.out / "adapt" / re.sub(r"[^\w.+-]", "_", where)
-    if out.exists() and not out.is_dir():
-        raise UserError(f"{out} is a file: give another --out")
+    durable.refuse_unwritable(out)
     most = min(trials, len(candidates(agent)))  # no skill is tried twice
+    rows = numbers(agent)
     found = adaptation.adapt(
         agent,
         damage,
@@ -78,9 +86,12 @@ def adapt(
         body=body,
         prior=prior,
         unsafe_limit=unsafe_limit,
-        told=lambda attempt: print(line(attempt, most), flush=True),
+        told=lambda attempt: print(line(attempt, most, rows), flush=True),
+        say=lambda text: print(text, file=sys.stderr, flush=True),
     )
     print(summary(found))
+    if registry.robot(agent.config.robot).legs:
+        print(f"  see it: {watching(folder, pretrained, seed, body, found)}")
     write_whole(out / "adaptation.json", durable.to_json(adaptation.as_json(agent, found)))
     drawn = picture.draw(out, found, title(agent, found))
     for path in (out / "adaptation.json", *drawn):
@@ -88,12 +99,13 @@ def adapt(
     return 0
 
 
-def line(it: Attempt, trials: int) -> str:
-    """What is said of a trial as soon as it is over."""
+def line(it: Attempt, trials: int, numbers: Sequence[int] | Int[Array, " n"]) -> str:
+    """What is said of a trial as soon as it is over; `numbers` are those of the map's skills."""
+    best = None if it.best is None else numbers[it.best]
     stopped = f"{', stopped' if it.trial.aborted else ''}{interrupted(it.trial)}"
-    said = f"trial {it.number} of {trials}: skill {it.skill:>3}, predicted {it.mean:8.2f} "
+    said = f"trial {it.number} of {trials}: skill {numbers[it.skill]:>4}, predicted {it.mean:8.2f} "
     said += f"+- {it.deviation:.2f}, returned {it.trial.ret:8.2f} (unsafe {it.trial.unsafe:.2f}"
-    return said + f"{stopped}), best so far: skill {it.best}"
+    return said + f"{stopped}), best so far: skill {best}"
 
 
 def summary(found: Adaptation) -> str:
@@ -103,10 +115,32 @@ def summary(found: Adaptation) -> str:
     if aborted:
         rows[0] += f", {aborted} stopped for safety"
     rows += [
-        _again("best before the damage", found.first, found.before),
-        _again("chosen after it", found.chosen, found.after),
+        _again("best before the damage", int(found.numbers[found.first]), found.before),
+        _again("chosen after it", found.number, found.after),
     ]
+    if found.chosen == found.first:
+        rows.append(f"  {stays(tried)}")
     return "\n".join(rows)
+
+
+def stays(tried: int) -> str:
+    """What is said where nothing better was found."""
+    return f"the old skill is still the best of the {tried} tried: it stays"
+
+
+def watching(
+    folder: Path | None,
+    pretrained: str | None,
+    seed: int | None,
+    body: str | None,
+    found: Adaptation,
+) -> str:
+    """The command that shows the chosen skill on the broken robot."""
+    words = ["ursa", "watch", shlex.quote(str(folder))] if folder else ["ursa", "watch"]
+    given = {"pretrained": pretrained, "seed": seed, "skill": found.number, "damage": found.damage}
+    given["engine"] = body
+    words += [f"--{name} {shlex.quote(str(it))}" for name, it in given.items() if it is not None]
+    return " ".join(words)
 
 
 def title(agent: Agent, found: Adaptation) -> str:

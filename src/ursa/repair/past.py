@@ -47,8 +47,8 @@ class Past:
             earlier, result = next(known, (row, None))
             if earlier != row:
                 raise UserError(
-                    f"the earlier start tried skill {earlier} where this one would try {row}: it "
-                    "had another map; leave out --resume to begin anew"
+                    f"the earlier start tried row {earlier} of its map where this one would try "
+                    f"{row}: it had another map; leave out --resume to begin anew"
                 )
             return make(row) if result is None else result
 

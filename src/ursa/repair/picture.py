@@ -24,11 +24,11 @@ def draw(folder: Path, found: Adaptation, title: str) -> list[Path]:
     """
     wide = found.skills.shape[1]
     if wide != 2:
-        figure = Figure(figsize=(7, 4.5), layout="constrained")
+        figure = Figure(figsize=(7, 5.2), layout="constrained")
         returns(figure.subplots(), found)
         title += f"\nskills have {wide} columns: no map is drawn"
     else:
-        figure = Figure(figsize=(12, 9.5), layout="constrained")
+        figure = Figure(figsize=(12, 10.2), layout="constrained")
         panels = figure.subplots(2, 2).ravel()
         maps(figure, panels[:3], found)
         returns(panels[3], found)
@@ -89,7 +89,7 @@ def numbers(axes: Any, found: Adaptation) -> None:
         axes.text(x, y, str(it.number), ha="center", va="center", fontsize=8, path_effects=edge)
     ring = {"facecolor": "none", "edgecolor": "tab:red", "linewidth": 1.8}
     axes.scatter(*found.skill, s=20 * DOTS, **ring, label="chosen")
-    axes.legend(loc="best", fontsize=8)
+    below(axes, columns=1)
 
 
 def returns(axes: Any, found: Adaptation) -> None:
@@ -116,7 +116,19 @@ def returns(axes: Any, found: Adaptation) -> None:
     after = len(attempts) + 1
     axes.set_xticks([0, *shown, after], ["before", *map(str, shown), "chosen"])
     axes.set_title("what was predicted and what was returned", fontsize=10)
-    axes.legend(loc="best", fontsize=7)
+    below(axes, columns=3)
+
+
+def below(axes: Any, columns: int) -> None:
+    """The legend under the panel, where it hides nothing."""
+    axes.legend(
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.12),
+        ncols=columns,
+        fontsize=7,
+        frameon=False,
+        borderaxespad=0.0,
+    )
 
 
 def _again(axes: Any, at: float, ret: Float[Array, " m"], color: str, name: str) -> None:

@@ -6,9 +6,10 @@ The paper's "value function returns across 512 rollouts" can be read in two ways
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from ursa.errors import UserError
+from ursa.evaluate import skills as sets
 from ursa.evaluate.crowd import Crowd
 from ursa.evaluate.definitions import ROLLOUTS, STEPS
 from ursa.evaluate.skills import chosen, known, promised
@@ -31,6 +32,11 @@ def candidates(agent: Agent, most: int = ROLLOUTS) -> Float[Array, "n D"]:
     if not own:
         raise UserError("this agent has discovered no skill yet; train it further")
     return chosen(agent, min(own, most))
+
+
+def numbers(agent: Agent, most: int = ROLLOUTS) -> Int[Array, " n"]:
+    """What the candidates are called, as `ursa watch --skill` takes it: rows of `Agent.skills`."""
+    return sets.numbers(agent, min(known(agent), most))
 
 
 def value(agent: Agent, skills: Float[Array, "n D"]) -> Float[Array, " n"]:

@@ -1,5 +1,6 @@
 """Agent: a trained policy with the skills it knows, loaded from a run and ready to act."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from ursa.agent.state import Policy, begin
 from ursa.behavior import critic
 from ursa.config import Config
 from ursa.env.arena import Arena, arena_of
-from ursa.errors import UserError, unknown
+from ursa.errors import UserError
 from ursa.run import folder, pretrained, publish, settings
 from ursa.run.plan import Plan, plan
 from ursa.skill.feature import Feature, phi
@@ -66,7 +67,7 @@ class Agent:
         config = settings.read(place / folder.CONFIG, whole=False)
         chosen = seed if seed is not None else seeds[0]
         if chosen not in seeds:
-            raise unknown(f"seed of {run}", str(chosen), map(str, seeds))
+            raise no_seed(run, chosen, seeds)
         return cls(_opened(config, place / f"seed_{chosen}"), chosen)
 
     @property
@@ -188,6 +189,12 @@ class Agent:
             if not np.isfinite(value).all():
                 raise UserError(f"{name} holds a number that is not finite")
         return jnp.asarray(rows), jnp.asarray(z), single
+
+
+def no_seed(run: str | Path, seed: int, seeds: Sequence[int]) -> UserError:
+    """The error for a seed that is not among those of a run (return it, do not raise it)."""
+    there = f"only seed {seeds[0]}" if len(seeds) == 1 else f"seeds {', '.join(map(str, seeds))}"
+    return UserError(f"unknown seed of {run}: {seed}, but it has {there}")
 
 
 _begin = jax.jit(acting.begin, static_argnums=1)

@@ -13,7 +13,7 @@ from tyro.conf import FlagCreatePairsOff, arg
 from ursa.config import Config
 from ursa.errors import UserError
 from ursa.presets import PRESETS, preset
-from ursa.run import folder, preflight, settings, stop
+from ursa.run import folder, preflight, settings, start, stop
 
 INTERRUPTED = 130
 DESCRIPTION = """\
@@ -54,17 +54,20 @@ class Flags(Config):
 
 def train(arguments: Sequence[str]) -> int:
     """Let a robot discover what it can do (see `ursa train --help`)."""
-    flags = parse(arguments)
-    config, out = settled(flags)
-    preflight.check(config)
-    if flags.resume is None:
-        folder.refuse_taken(out)
-    from ursa.run import train as lockstep  # JAX takes seconds: not for a mistake in a flag
-
-    started = time.monotonic()
     with stop.on_signal() as asked:
+        with asked.answering(stop.STARTING):
+            flags = parse(arguments)
+            config, out = settled(flags)
+            preflight.check(config)
+            if flags.resume is None:
+                folder.refuse_taken(out)
+            asked.early()
+            if not flags.quiet:
+                print(start.LOADING, file=sys.stderr, flush=True)
+            from ursa.run import train as lockstep  # JAX takes seconds: not for a mistake in a flag
+        started = time.monotonic()
         trainer = lockstep.train(
-            config, out, resume=flags.resume is not None, quiet=flags.quiet, stop=asked
+            config, out, resume=flags.resume is not None, quiet=flags.quiet, asked=asked
         )
     said = lockstep.farewell(trainer, out, time.monotonic() - started)
     print(said, file=sys.stderr)

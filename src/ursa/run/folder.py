@@ -40,13 +40,12 @@ def claimed(out: Path) -> Iterator[None]:
 
 
 def refuse_taken(out: Path) -> None:
-    """An old run is never written over."""
+    """An old run is never written over; a place must be one where we may write."""
+    durable.refuse_unwritable(out)
     if (out / CONFIG).exists():
         raise UserError(
             f"{out} holds a run already: continue it with --resume {out}, or give another --out"
         )
-    if out.exists() and not out.is_dir():
-        raise UserError(f"{out} is a file: give another --out")
 
 
 def begin(out: Path, config: Config) -> None:

@@ -1,5 +1,6 @@
 """`ursa.train`: the same as the command, for Python."""
 
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,8 @@ from ursa.run import folder, preflight, settings, stop
 
 if TYPE_CHECKING:
     from ursa.run.agent import Agent
+
+LOADING = "loading JAX and making the agent: some ten to thirty seconds on a CPU"
 
 
 def train(
@@ -23,7 +26,8 @@ def train(
 
     `changes` are settings: `robot="point"`, `seeds=3`, `steps=10_000`, `world={"deter": 64}`.
     Everything is written into `out`. `resume` goes on with the run in a folder instead. Ctrl-C
-    saves, says how to go on and raises KeyboardInterrupt.
+    saves, says how to go on and raises KeyboardInterrupt; before the first step there is nothing
+    to save.
     """
     if resume is not None:
         if changes or out is not None:
@@ -35,13 +39,15 @@ def train(
         config = settings.configure(preset, changes)
         default = folder.unused(config.robot, config.task, config.method)
         place = default if out is None else Path(out)
-    preflight.check(config)
-    from ursa.run import train as lockstep  # JAX takes seconds: not for a mistake in a name
-    from ursa.run.agent import Agent
-
-    started = time.monotonic()
     with stop.on_signal() as asked:
-        trainer = lockstep.train(config, place, resume=resume is not None, quiet=quiet, stop=asked)
+        with asked.answering(stop.STARTING):
+            preflight.check(config)
+            if not quiet:
+                print(LOADING, file=sys.stderr, flush=True)
+            from ursa.run import train as lockstep  # JAX takes seconds: not for a mistake in a name
+            from ursa.run.agent import Agent
+        started = time.monotonic()
+        trainer = lockstep.train(config, place, resume=resume is not None, quiet=quiet, asked=asked)
     if not quiet:
         print(lockstep.farewell(trainer, place, time.monotonic() - started))
     if trainer.column < trainer.plan.columns:

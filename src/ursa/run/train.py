@@ -7,7 +7,8 @@ a resumed run writes the lines that the killed one would have written.
 import logging
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,9 @@ from ursa.journal import Journal, Progress, duration
 from ursa.run import folder, preflight, rollback, settings
 from ursa.run.compiled import keep_programs
 from ursa.run.diary import Diary
-from ursa.run.plan import backend
+from ursa.run.plan import Plan, backend
 from ursa.run.publish import publish
+from ursa.run.stop import COMPILING, STARTING, Asked
 from ursa.run.trainer import Trainer
 from ursa.segments import Segments
 
@@ -39,23 +41,34 @@ def train(
     resume: bool = False,
     quiet: bool = False,
     stop: Stop = lambda: False,
+    asked: Asked | None = None,
 ) -> Trainer:
-    """Run a config to its end (or until `stop`), writing everything into `out`."""
-    sizes = preflight.check(config)
-    keep_programs()
-    device, precision, _ = backend()
-    preflight.check_memory(config, sizes, free_memory())
-    if not resume:
-        folder.refuse_taken(out)
-    with folder.claimed(out):
-        if resume:
-            settings.refuse_other(folder.config_of(out), config, out)
-        else:
-            folder.begin(out, config)
+    """Run a config to its end (or until `stop`), writing everything into `out`.
+
+    `asked`: signals. They end a run as `stop` does, or the start of a new one, which then has
+    written nothing.
+    """
+    asked = Asked() if asked is None else asked
+    with ExitStack() as claim:
+        with asked.answering(STARTING):
+            sizes = preflight.check(config)
+            keep_programs()
+            device, precision, _ = backend()
+            preflight.check_memory(config, sizes, free_memory())
+            asked.early()
+            if resume:
+                claim.enter_context(folder.claimed(out))
+                settings.refuse_other(folder.config_of(out), config, out)
+                trainer = Trainer(config)
+            else:
+                folder.refuse_taken(out)
+                trainer = Trainer(config)
+                asked.early()  # the last time that nothing has been written
+                claim.enter_context(folder.claimed(out))
+                folder.begin(out, config)
         skew = folder.note(out, device, folder.words())
         if skew:
             log.warning("resumed elsewhere, so perhaps not bit for bit: %s", "; ".join(skew))
-        trainer = Trainer(config)
         store, seconds = begin(trainer, out)
         if not quiet and trainer.column < trainer.plan.columns:
             print(banner(trainer, out, device, precision), file=sys.stderr, flush=True)
@@ -63,7 +76,7 @@ def train(
         journal = Journal(out, seeds=config.seeds, first=config.seed, resume=begun)
         progress = Progress(config.train.steps, device=device, precision=precision, quiet=quiet)
         with journal, progress:
-            Loop(trainer, store, journal, progress, out, seconds).run(stop)
+            Loop(trainer, store, journal, progress, out, seconds).run(stop, asked)
         return trainer
 
 
@@ -88,12 +101,13 @@ class Loop:
         self._diary, self._learnt = Diary(trainer.config.seeds), []
         self._lived: Outcome | None = None  # of the last column, not in the diary yet
         self._saved = trainer.column
+        self._compiled: set[str] = set()  # programs that this process has used
 
-    def run(self, stop: Stop) -> None:
+    def run(self, stop: Stop, asked: Asked | None = None) -> None:
         """Until the end or until told to stop; what was done is saved either way."""
-        trainer = self.trainer
-        while trainer.column < trainer.plan.columns and not stop():
-            self._lived, metrics = trainer.turn(self._write)
+        trainer, asked = self.trainer, Asked() if asked is None else asked
+        while trainer.column < trainer.plan.columns and not stop() and not asked():
+            self._lived, metrics = self._turn(asked)
             if metrics is not None:
                 self._learnt.append(metrics)
             column = trainer.column
@@ -107,6 +121,20 @@ class Loop:
             if trainer.column % self._log_every and trainer.column % self._save_every:
                 self.line()
             self.save()
+
+    def _turn(self, asked: Asked) -> tuple[Outcome, Any]:
+        """One column; says so where that means to compile, and what it takes is no one's pace."""
+        trainer = self.trainer
+        new = used(trainer.plan, trainer.column) - self._compiled
+        if not new:
+            return trainer.turn(self._write)
+        self._compiled |= new
+        self.progress.pause(compiling(new))
+        with asked.answering(COMPILING):
+            found = trainer.turn(self._write)
+        if UPDATE in self._compiled:
+            self.progress.start(trainer.steps)
+        return found
 
     def _write(self) -> None:
         """The row that is being acted on goes to the store, what led to it into the diary."""
@@ -166,6 +194,24 @@ def fetched(trainer: Trainer, learnt: list[Any]) -> dict[str, list[float]]:
     return found | {name: np.asarray(value).tolist() for name, value in law.items()}
 
 
+REPLAY, ACTING, UPDATE = "the replay", "the acting program", "the update"
+
+
+def used(plan: Plan, column: int) -> set[str]:
+    """The programs that a column needs; each is compiled when it is first used."""
+    found = {ACTING} if column >= plan.prefill else set()
+    if column % plan.stride == 0:
+        found.add(UPDATE if plan.updates_at(column) else REPLAY)
+    return found
+
+
+def compiling(new: Collection[str]) -> str:
+    """Why nothing seems to happen."""
+    names = " and ".join(name for name in (REPLAY, ACTING, UPDATE) if name in new)
+    long = "a minute or two, unless it was done before; Ctrl-C waits for it"
+    return f"compiling {names}: {long if UPDATE in new else 'seconds'}"
+
+
 SHOWN = {
     "reward": "robot/reward",
     "unsafe": "robot/unsafe",
@@ -221,19 +267,31 @@ def free_memory() -> float | None:
 def banner(trainer: Trainer, out: Path, device: str, precision: str) -> str:
     """What is about to happen."""
     config, plan = trainer.config, trainer.plan
-    size = preflight.replay_bytes(config, plan.sizes) / 1e6
     updates = sum(map(plan.updates_at, range(plan.columns)))
     start = f"from step {trainer.steps:,}, " if trainer.column else ""
+    last = config.seed + config.seeds - 1
+    seeds = f"seeds {config.seed} to {last}" if config.seeds > 1 else f"seed {config.seed}"
+    robots = f"{config.train.robots} robots" if config.train.robots > 1 else "1 robot"
     lines = {
-        "run": f"{config.method} on {config.robot} / {config.task}, seeds {config.seed} to "
-        f"{config.seed + config.seeds - 1}, {config.train.robots} robots each",
+        "run": f"{config.method} on {config.robot} / {config.task}, {seeds}, {robots} each",
         "steps": f"{start}{config.train.steps:,} of each seed, {config.train.prefill:,} at random",
         "updates": f"{updates:,}, one per {config.train.steps_per_update} steps",
         "device": f"{device}, {precision}",
-        "replay": f"{size:,.0f} MB",
+        "replay": megabytes(preflight.replay_bytes(config, plan.sizes)),
         "writes to": str(out),
     }
     return "\n".join(f"  {name:<10}{value}" for name, value in lines.items())
+
+
+def megabytes(size: int) -> str:
+    """A size in bytes, as somebody wants to read it.
+
+    >>> megabytes(32_000), megabytes(5_260_000), megabytes(1_234_500_000)
+    ('under 0.1 MB', '5.3 MB', '1,234 MB')
+    """
+    if size < 1e5:
+        return "under 0.1 MB"
+    return f"{size / 1e6:,.{1 if size < 1e7 else 0}f} MB"
 
 
 def farewell(trainer: Trainer, out: Path, seconds: float) -> str:

@@ -1,40 +1,35 @@
-"""`ursa demo`: six skills of an agent to look at, then a leg breaks and eight trials help."""
+"""The stage: an agent shows skills, is broken, tries a few, and all of it is drawn."""
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from ursa.adapt import ite
 from ursa.adapt.ite import Attempt
+from ursa.demo.refusal import HEIGHT, WIDTH, check
 from ursa.errors import UserError
 from ursa.evaluate.crowd import Damages, hurt
 from ursa.evaluate.definitions import AGAIN, SETTLE, STEPS, TRIALS
 from ursa.evaluate.rollout import Choose, Rollouts, recorded
-from ursa.repair.command import line
+from ursa.repair.command import line, stays
 from ursa.repair.play import play
-from ursa.repair.prior import candidates, value
-from ursa.robot import damage as wounds
-from ursa.robot import registry
+from ursa.repair.prior import candidates, numbers, value
 from ursa.robot.reading import Reading
 from ursa.robot.spec import RobotSpec
-from ursa.run import pretrained as shipped
 from ursa.run.agent import Agent
 from ursa.run.compiled import keep_programs
-from ursa.show import film, gl, render
+from ursa.show import film, render
 
 Array = np.ndarray
-USUAL = "a1-forward"
+Say = Callable[[str], None]
 SHOWN = 6  # skills
 SCOUTS = 24  # rollouts among which they are chosen
 BEST = 128  # skills that promise most, from which half of the scouts come
 SECONDS, EVERY = 4.0, 2  # of video; control steps from one picture of it to the next
 MOMENTS = 3  # of each skill on the strip
-WIDTH, HEIGHT = 320, 240  # pixels of one robot
 
 
 @dataclass(frozen=True)
@@ -45,55 +40,25 @@ class Scene:
     readings: tuple[Reading, ...]  # one every EVERY control steps
 
 
-def demo(
-    folder: Path | None = None,
-    /,
-    pretrained: str | None = None,
-    seed: int | None = None,
-    damage: str = "BL",
-    out: Path = Path("outputs/demo"),
-    gif: bool = False,
-) -> int:
-    """See what URSA is about, in a minute: six skills, a broken leg, eight trials.
-
-    Loads a trained agent, lets it show six different skills (a picture strip and a video), breaks
-    a joint, and finds in eight trials a skill that still works. Prints return and speed before and
-    after. Needs no GPU.
-
-      ursa demo
-      ursa demo outputs/a1 --damage FR+BL
-
-    Args:
-        folder: Where a run was written, or a folder with a published agent.
-        pretrained: An agent that comes with ursa; unset, and without a folder, it is a1-forward.
-        seed: Which agent, where several were trained; unset is the first.
-        damage: What breaks, for example FL.upper, FR+BL, FL.upper:limp or FL:weak=0.5. A joint
-            without a kind is frozen at its nominal angle.
-        out: Folder for pictures and videos; earlier ones there go.
-        gif: Videos as GIF, which any page shows; so it is also where there is no ffmpeg.
-    """
-    said = partial(_say, time.monotonic())
-    source = shipped.source(folder, USUAL if folder is None and pretrained is None else pretrained)
-    if out.exists() and not out.is_dir():
-        raise UserError(f"{out} is a file: give another --out")
-    gl.backend()
+def perform(folder: Path, seed: int | None, damage: str, out: Path, gif: bool, said: Say) -> None:
+    """The whole show; the arguments are those of `ursa demo`."""
     keep_programs()
-    agent = Agent.load(source.agent, seed)
-    broken = check(agent, damage)
-    skills = candidates(agent)
+    agent = Agent.load(folder, seed)
+    broken = check(agent.config, damage, discovers=agent.repertoire is not None)
+    skills, rows = candidates(agent), numbers(agent)
     promised = value(agent, skills)
     known, robot = len(agent.skills), agent.config.robot
     said(f"{agent.config.method} on {robot}, {agent.steps:,} steps: {known} skills")
     out.mkdir(parents=True, exist_ok=True)
     moving = ".gif" if gif else _moving()
-    written = show_skills(agent, skills, promised, (out / "skills").with_suffix(moving), said)
+    written = show_skills(agent, skills, rows, promised, (out / "skills").with_suffix(moving), said)
     said(f"{damage} breaks; a few trials:")
-    first, chosen = tried(agent, skills, promised, broken)
+    first, chosen = tried(agent, skills, rows, promised, broken)
     said("the same again, five times each, and drawing ...")
     cases = [
-        (f"sound, skill {first}", skills[first], ()),
-        (f"{damage}, skill {first}", skills[first], broken),
-        (f"{damage}, skill {chosen}", skills[chosen], broken),
+        (f"sound, skill {rows[first]}", skills[first], ()),
+        (f"{damage}, skill {rows[first]}", skills[first], broken),
+        (f"{damage}, skill {rows[chosen]}", skills[chosen], broken),
     ]
     after = seen(
         agent,
@@ -103,31 +68,19 @@ def demo(
     shown = [k * AGAIN for k in range(len(cases))]
     names, hurts = [name for name, *_ in cases], [it for *_, it in cases]
     written += drawn((out / "damage").with_suffix(moving), after, shown, names, hurts)
-    print(table(damage, after.rollouts))
+    print(table(damage, after.rollouts, min(TRIALS, len(skills)), same=chosen == first))
     said("done")
     for path in written:
         print(f"-> {path}")
-    return 0
-
-
-def check(agent: Agent, damage: str) -> Damages:
-    """What breaks; refuses what cannot be shown, before anything moves."""
-    if agent.repertoire is None:
-        raise UserError(f"{agent.config.method} discovers no skills to show: give a run of ursa")
-    spec = registry.robot(agent.config.robot)
-    render.check(spec, width=WIDTH, height=HEIGHT, camera="follow")
-    broken = wounds.parse(damage, spec)
-    if not broken:
-        raise UserError(f'damage "{damage}" breaks nothing: name a joint, such as FL.upper')
-    return broken
 
 
 def show_skills(
     agent: Agent,
     skills: Float[Array, "n D"],
+    numbers: Int[Array, " n"],
     promised: Float[Array, " n"],
     video: Path,
-    said: Callable[[str], None],
+    said: Say,
 ) -> list[Path]:
     """Try some, draw six; the files written."""
     rows = scouts(agent, skills, promised)
@@ -136,7 +89,7 @@ def show_skills(
     best = six(agent, scene.rollouts)
     speed = np.round(scene.rollouts.speed, 2) + 0.0  # no minus before nothing
     said(f"drawing {len(best)} ...")
-    names = [f"skill {rows[row]}   {speed[row]:.2f} m/s" for row in best]
+    names = [f"skill {numbers[rows[row]]}   {speed[row]:.2f} m/s" for row in best]
     return drawn(video, scene, best, names)
 
 
@@ -198,6 +151,7 @@ def seen(agent: Agent, z: Float[Array, "m D"], damages: Sequence[Damages] | None
 def tried(
     agent: Agent,
     skills: Float[Array, "n D"],
+    numbers: Int[Array, " n"],
     promised: Float[Array, " n"],
     broken: Damages,
 ) -> tuple[int, int]:
@@ -205,7 +159,7 @@ def tried(
     robot, most = agent.arena(1), min(TRIALS, len(skills))  # no skill is tried twice
 
     def told(it: Attempt) -> None:
-        print(f"  {line(it, most)}", flush=True)
+        print(f"  {line(it, most, numbers)}", flush=True)
 
     try:
         hurt(robot, [broken])
@@ -267,15 +221,15 @@ def camera(spec: RobotSpec, joints: Sequence[int]) -> str:
     return "left" if 2 * sum(name in left for name in names) > len(names) else "follow"
 
 
-def table(damage: str, found: Rollouts) -> str:
-    """Before, broken, and after: medians of fresh rollouts."""
-    names = ("before", f"after {damage} broke", f"after {TRIALS} trials")
+def table(damage: str, found: Rollouts, tried: int = TRIALS, *, same: bool = False) -> str:
+    """Before, broken, and after: medians of fresh rollouts; that it stayed the `same` skill."""
+    names = ("before", f"after {damage} broke", f"after {tried} trials")
     lines = [f"{f'median of {AGAIN} rollouts':<28}{'return':>10}{'speed, m/s':>12}{'unsafe':>9}"]
     for k, name in enumerate(names):
         mine = slice(k * AGAIN, (k + 1) * AGAIN)
         ret, speed, unsafe = (np.median(it[mine]) for it in (found.ret, found.speed, found.unsafe))
         lines.append(f"{name:<28}{ret:>10.1f}{speed:>12.2f}{unsafe:>9.2f}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *([stays(tried)] if same else [])])
 
 
 def _ruler(agent: Agent) -> Float[Array, "D D"]:
@@ -291,7 +245,3 @@ def _moving() -> str:
     except UserError:
         return ".gif"
     return ".mp4"
-
-
-def _say(start: float, text: str) -> None:
-    print(f"[{time.monotonic() - start:4.0f} s] {text}", flush=True)
