@@ -140,7 +140,7 @@ def test_a_folder_without_an_agent_is_refused(tmp_path, point):
     shutil.copy(point / "config.json", tmp_path)  # begun, nothing saved yet
     with pytest.raises(UserError, match="holds no agent"):
         Agent.load(tmp_path)
-    with pytest.raises(UserError, match=r'unknown seed of .* "3": valid are 0'):
+    with pytest.raises(UserError, match=r"unknown seed of .*: 3, but it has only seed 0"):
         Agent.load(point, seed=3)
 
 
