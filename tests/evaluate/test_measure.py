@@ -21,7 +21,12 @@ from ursa.run.settings import configure
 pytestmark = pytest.mark.usefixtures("short")
 
 
-@pytest.mark.parametrize("method", ["ursa", "dominic", "daydreamer"])
+BASELINES = [  # test_whole.py measures them, too; here each would compile for half a minute
+    pytest.param(name, marks=pytest.mark.soak) for name in ("dominic", "daydreamer")
+]
+
+
+@pytest.mark.parametrize("method", ["ursa", *BASELINES])
 def test_a_run_is_measured_and_written(measured, method, tmp_path):
     out, found = measured(method)
     source = found.source
