@@ -8,7 +8,7 @@ from ursa.robot import damage as wounds
 from ursa.robot import registry
 from ursa.robot.damage import Damage
 from ursa.run import settings
-from ursa.run.folder import CONFIG
+from ursa.run.folder import CONFIG, published
 from ursa.show import render
 
 WIDTH, HEIGHT = 320, 240  # pixels of one robot
@@ -16,7 +16,7 @@ WIDTH, HEIGHT = 320, 240  # pixels of one robot
 
 def refuse_early(folder: Path, damage: str) -> None:
     """What cannot be shown, by the files alone: loading an agent takes half a minute."""
-    place = folder / "agent" if (folder / "agent").is_dir() else folder
+    place = published(folder)
     if (place / CONFIG).exists() and any(place.glob("seed_*")):
         config = settings.read(place / CONFIG, whole=False)
         check(config, damage, discovers=any(place.glob("seed_*/repertoire.npz")))

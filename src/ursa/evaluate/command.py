@@ -102,7 +102,7 @@ def evaluate(
 
 def agents(folder: Path, seed: int | None, *, unfinished: bool) -> list[Agent]:
     """The agents to measure, all of them sound, or one error."""
-    place = folder / "agent" if (folder / "agent").is_dir() else folder
+    place = runs.published(folder)
     file = place / runs.CONFIG
     if not file.exists():
         raise UserError(f"{folder} holds no agent; give the folder of a run, once it has saved")

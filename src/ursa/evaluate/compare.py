@@ -9,7 +9,6 @@ from typing import Annotated
 from tyro.conf import Positional
 
 from ursa import durable
-from ursa.errors import UserError
 from ursa.evaluate.draw.gallery import Gallery, figures, refuse_unknown
 from ursa.evaluate.group import Group, gather
 from ursa.evaluate.table import Table
@@ -92,8 +91,7 @@ def compared(
     chapter: str = "",
 ) -> Comparison:
     """Tables and figures in a folder."""
-    if out.exists() and not out.is_dir():
-        raise UserError(f"{out} is a file: give another --out")
+    durable.refuse_unwritable(out)
     refuse_unknown(names)
     found = tables(groups)
     with durable.room_for("tables and figures", out, 0):

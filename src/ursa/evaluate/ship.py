@@ -56,7 +56,7 @@ def ship(
     found = files(run if results is None else results)
     seeds = [_read(file) for file in found]
     mine = _mine(agent, seeds)
-    inner = run / "agent" if (run / "agent").is_dir() else run
+    inner = folder.published(run)
     exact = publish.halved(inner / f"seed_{agent.seed}" / "agent.safetensors")
     home = home or pretrained.HOME
     place, part = home / name, home / f".{name}.part"

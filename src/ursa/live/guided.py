@@ -19,8 +19,7 @@ def checked(homing: str, robot: str) -> str:
         return name if name in pretrained.names() else ""
     if homing in ("", SCRIPT):
         return ""
-    place = pretrained.opened(homing)
-    agent = place / "agent" if (place / "agent").is_dir() else place
+    agent = folder.published(pretrained.opened(homing))
     wanted = f"want the folder of an agent of {robot} / {TASK}, or {SCRIPT} for a scripted trot"
     if not (agent / folder.CONFIG).exists() or not any(agent.glob("seed_*")):
         raise UserError(f"homing = {homing}: there is no agent; {wanted}")

@@ -15,6 +15,7 @@ from ursa.errors import UserError, brief
 from ursa.live.trials import NAME, checksum
 from ursa.repair.past import KINDS, Past
 from ursa.run import pretrained
+from ursa.run.folder import published
 
 LARGEST = 1 << 24  # bytes of a file that are read
 FILES = ("agent.safetensors", "repertoire.npz")
@@ -51,8 +52,7 @@ def read(folder: Path, about: Mapping[str, Any], say: Callable[[str], None]) -> 
 
 def signature(folder: Path, seed: int) -> str:
     """Of the files that an agent was loaded from: the same policy, and the same skills."""
-    place = pretrained.opened(folder)
-    place = (place / "agent" if (place / "agent").is_dir() else place) / f"seed_{seed}"
+    place = published(pretrained.opened(folder)) / f"seed_{seed}"
     there = [place / name for name in FILES if (place / name).exists()]
     return durable.sha256(b"".join(it.read_bytes() for it in there))[:16]
 

@@ -52,8 +52,7 @@ class Agent:
 
         `seed` chooses one of several, default the first.
         """
-        place = pretrained.opened(run)
-        place = place / "agent" if (place / "agent").is_dir() else place
+        place = folder.published(pretrained.opened(run))
         seeds = sorted(
             int(found.name.removeprefix("seed_"))
             for found in place.glob("seed_*")

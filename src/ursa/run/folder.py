@@ -59,6 +59,12 @@ def config_of(out: Path) -> Config:
     return settings.read(out / CONFIG)
 
 
+def published(place: Path) -> Path:
+    """Where the agents of a run are; a folder that holds agents itself is that place."""
+    inner = place / "agent"
+    return inner if inner.is_dir() else place
+
+
 def refuse_changed(out: Path, config: Config, stored: Mapping[str, Any]) -> None:
     """A run goes on only with the settings that its checkpoints were made with."""
     changed = settings.differences(asdict(config), stored, f"in {CONFIG}", "when it was last saved")

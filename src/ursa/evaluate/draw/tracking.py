@@ -97,7 +97,7 @@ def _seed(found: Results) -> dict:
         "rollouts": tracked.late.shape[1],
     }
     for when, reached in (("late", tracked.late), ("whole", tracked.whole)):
-        each = np.abs(statistics.finite(reached, said) - asked).mean(axis=1)
+        each = definitions.tracking_error(statistics.finite(reached, said), tracked.command)
         joint = definitions.separation(reached, np.broadcast_to(asked, reached.shape), found.ruler)
         joint = joint.mean(axis=1)
         can = tracked.reachable
