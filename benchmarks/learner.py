@@ -3,7 +3,7 @@
 The whole update on made-up data of the A1's sizes: replay sampling, world model, dream, critics,
 multipliers, actor, optimizers, slow copies; several seeds in one vmapped program. With `--loop`
 also the same within a training on the A1: acting, physics, insertions, refresh and VAE included;
-`--robots 1` has one robot a seed there, which acts 32 times between two updates.
+`--robots 1` has one robot a seed there, which acts on the host `--every` times between two updates.
 """
 
 import argparse
@@ -155,11 +155,17 @@ def main() -> None:
     parser.add_argument("--unroll", type=int, default=0, help="of the scans; 0: the device's own")
     parser.add_argument("--loop", action="store_true", help="also a training on the A1")
     parser.add_argument("--robots", type=int, help="of each seed in it; the preset's own number")
+    parser.add_argument("--every", type=int, help="control steps per update; the preset's own")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the same lines to FILE")
     options = parser.parse_args()
     config = preset(options.preset)
-    robots = options.robots or config.train.robots
-    config = replace(config, train=replace(config.train, unroll=options.unroll, robots=robots))
+    train = replace(
+        config.train,
+        unroll=options.unroll,
+        robots=options.robots or config.train.robots,
+        steps_per_update=options.every or config.train.steps_per_update,
+    )
+    config = replace(config, train=train)
     with report.kept_in(options.json):
         for seeds in options.seeds:
             bare = measure(config, seeds)

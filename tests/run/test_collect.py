@@ -14,7 +14,7 @@ import pytest
 from ursa.agent import act as acting
 from ursa.env.arena import Arena
 from ursa.robot.point import POINT, PointBody
-from ursa.run import trainer as training
+from ursa.run import programs
 from ursa.run.collect import Collector
 from ursa.run.learner import choose, mind
 from ursa.run.plan import build
@@ -134,7 +134,7 @@ def lived(quick):
     """Forty-six columns of robots that obey: the trainer, their skills, the updates so far."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(acting, "act", obedient)
-        patch.setattr(training, "_KNOWN", {})  # these programs are nobody else's
+        patch.setattr(programs, "_KNOWN", {})  # these programs are nobody else's
         trainer = Trainer(SHORT)
         skills, updates = [], []
         while trainer.column < trainer.plan.columns:

@@ -1,17 +1,21 @@
-"""One robot, an update every four columns: the rows between wait, and nothing of them is lost."""
+"""One robot, an update every four columns: rows wait and none is lost, robots do not wait."""
 
 import shutil
+import threading
 from dataclasses import replace
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from runs import differing, lines
 from ursa import checkpoint
 from ursa.errors import UserError
+from ursa.run import deputy
 from ursa.run import trainer as training
-from ursa.run.learner import Learner, newborn
+from ursa.run.deputy import Deputy
+from ursa.run.learner import newborn
 from ursa.run.settings import configure
 from ursa.run.train import train
 from ursa.run.trainer import Trainer, gathered
@@ -85,46 +89,110 @@ def test_rows_that_waited_leave_the_same_bits_as_rows_taken_at_once():
         row = late.collector.row
         rows.append(row)
         soon.learner, _ = soon.programs.advance(0, soon.learner, row, np.int32(column), zero)
-    law, ring = late.programs.absorb(
-        late.learner.law, late.learner.ring, gathered(rows), np.int32(1)
+    leaves, _, _ = late.programs.learn(
+        late._parts,
+        0,
+        late._leaves,
+        gathered(rows[:-1]),
+        np.int32(1),
+        rows[-1],
+        np.int32(39),
+        zero,
     )
+    learner = jax.tree.unflatten(late._parts.learner, leaves)
     assert int(soon.learner.law.repertoire.filled[0]) > 10
-    assert equal(law, soon.learner.law)
-    assert equal(ring, soon.learner.ring)
+    assert equal(learner.law, soon.learner.law)
+    assert equal(learner.ring, soon.learner.ring)
+
+
+def held(trainer):
+    """Agent and key of a trainer's learner, copied."""
+    return jax.tree.map(np.array, (trainer.learner.agent, jax.random.key_data(trainer.learner.key)))
 
 
 def test_a_learner_keeps_agent_and_chance_when_rows_that_waited_go_in():
-    trainer, seen = Trainer(ALONE), []
-    whole = trainer.programs.advance
-
-    def watched(count, learner, *rest):
-        seen.append(jax.tree.map(np.asarray, (learner.agent, jax.random.key_data(learner.key))))
-        return whole(count, learner, *rest)
-
-    trainer.programs = replace(trainer.programs, advance=watched)
-    before = jax.tree.map(
-        np.array, (trainer.learner.agent, jax.random.key_data(trainer.learner.key))
-    )
+    trainer = Trainer(ALONE)
+    before = held(trainer)
     while trainer.column < 9:
         trainer.turn()
-    assert len(seen) == 3
-    assert isinstance(trainer.learner, Learner)
-    assert equal(seen[-1], before)  # nothing is learnt before column 16
+    assert int(trainer.learner.ring.written[0]) == 9
+    assert equal(held(trainer), before)  # nothing is learnt before column 16
+    while trainer.column < 17:
+        trainer.turn()
+    assert not equal(held(trainer), before)
 
 
-def test_an_agent_that_is_replaced_between_two_updates_acts_at_once():
-    """What acting reads is kept flat from update to update: not for another learner."""
+def test_robots_act_by_what_was_learnt_a_round_before():
+    """Updates at columns 16, 20, 24: what 16 brought is acted by from 20 on, until 24."""
+    trainer = Trainer(ALONE)
+    learnt, acted = {}, {}
+    while trainer.column < 26:
+        trainer.turn()
+        learnt[trainer.column - 1] = [np.array(leaf) for leaf in numbers(trainer._mind())]
+        acted[trainer.column - 1] = [np.array(leaf) for leaf in numbers(trainer.deputy.leaves)]
+    assert not equal(learnt[15], learnt[16])
+    assert not equal(learnt[16], learnt[20])
+    for column in range(16, 20):
+        assert equal(acted[column], learnt[15])
+    for column in range(20, 24):
+        assert equal(acted[column], learnt[16])
+    assert equal(acted[24], learnt[20])
+
+
+def numbers(leaves):
+    return [jax.random.key_data(it) if "key" in str(it.dtype) else it for it in leaves]
+
+
+def test_robots_do_not_wait_for_an_update_until_the_next_is_due(monkeypatch):
+    trainer, done, arrived = Trainer(ALONE), threading.Event(), Deputy._arrived
+
+    def slow(self, packed):
+        assert done.wait(60)
+        return arrived(self, packed)
+
+    while trainer.column < 20:
+        trainer.turn()
+    trainer.deputy.change()  # what the update of column 16 brought
+    monkeypatch.setattr(Deputy, "_arrived", slow)
+    while trainer.column < 24:  # an update at 20, which does not end
+        trainer.turn()
+    assert trainer.deputy._coming is not None
+    assert not trainer.deputy._coming.done()
+    threading.Timer(0.2, done.set).start()
+    trainer.turn()
+    assert done.is_set()
+
+
+def test_an_agent_that_is_replaced_between_two_updates_acts_from_the_next_round_on():
     one, other = Trainer(ALONE), Trainer(ALONE)
     for trainer in (one, other):
         while trainer.column < 18:
             trainer.turn()
     stranger = newborn(other.plan, 77).agent
     other.replace_agent(0, stranger, other.learner.key[0])
-    for trainer in (one, other):
-        trainer.turn()
-    acted, replaced = (np.asarray(trainer.carry.action) for trainer in (one, other))
-    assert (acted[0] != replaced[0]).any()
-    np.testing.assert_array_equal(acted[1], replaced[1])
+    for column, same in ((19, True), (20, True), (21, False)):
+        for trainer in (one, other):
+            while trainer.column < column:
+                trainer.turn()
+        acted, replaced = (np.asarray(trainer.carry.action) for trainer in (one, other))
+        assert (acted[0] == replaced[0]).all() == same
+        np.testing.assert_array_equal(acted[1], replaced[1])
+
+
+def test_what_is_carried_to_the_host_is_what_was_packed():
+    """Numbers, counts, truths and random keys of three seeds; one row of 1 + 6 + 4 numbers each."""
+    rng = np.random.default_rng(3)
+    leaves = [
+        jnp.asarray(rng.standard_normal((3, *shape)), jnp.float32) for shape in ((), (2, 3), (4,))
+    ]
+    leaves[1:1] = [jnp.arange(3), jnp.array([True, False, True])]
+    leaves.append(jax.random.split(jax.random.key(1), 3))
+    packed = deputy.packing(leaves)
+    assert packed[0].shape == (3, 11)
+    assert len(packed[1]) == 3
+    again = deputy.unpack(leaves, *packed)
+    assert [it.dtype for it in again] == [it.dtype for it in leaves]
+    assert equal(numbers(again), numbers(leaves))
 
 
 def cut(out, undisturbed):
@@ -151,13 +219,28 @@ def test_a_run_that_forgets_the_rows_that_wait_becomes_another(
     assert cut(tmp_path / "run", undisturbed_alone)
 
 
-def test_a_checkpoint_that_does_not_say_what_waits_is_refused(tmp_path, undisturbed_alone):
+def test_a_run_that_forgets_what_its_robots_acted_by_becomes_another(
+    tmp_path, undisturbed_alone, monkeypatch
+):
+    """They would go on by the newest policy, which the undisturbed run takes at column 76 only."""
+    restore = Trainer.restore
+
+    def forgetful(self, tree, rows):
+        restore(self, tree, rows)
+        self.deputy.change()
+
+    monkeypatch.setattr(Trainer, "restore", forgetful)
+    assert cut(tmp_path / "run", undisturbed_alone)
+
+
+@pytest.mark.parametrize("name", ["waiting", "deputy"])
+def test_a_checkpoint_that_does_not_say_what_waits_is_refused(tmp_path, undisturbed_alone, name):
     out = tmp_path / "run"
     shutil.copytree(undisturbed_alone, out)
     trainer = Trainer(ALONE)
     tree, meta = checkpoint.load(out / "checkpoints", trainer.tree())
-    del tree["waiting"]
+    del tree[name]
     shutil.rmtree(out / "checkpoints")
     checkpoint.save(out / "checkpoints", 96, tree, meta)
-    with pytest.raises(UserError, match="waiting"):
+    with pytest.raises(UserError, match=name):
         train(ALONE, out, resume=True, quiet=True)

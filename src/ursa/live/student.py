@@ -22,8 +22,9 @@ from ursa.errors import UserError
 from ursa.log import rows as reading
 from ursa.run.learner import FRESH, metric_names, stream, update
 from ursa.run.plan import Plan, plan
+from ursa.run.programs import newborns, programs
 from ursa.run.publish import unsound
-from ursa.run.trainer import Trainer, newborns, programs
+from ursa.run.trainer import Trainer
 from ursa.run.trouble import Trouble
 from ursa.types import Row
 

@@ -2,13 +2,13 @@
 
 act on row t  ->  learn from row t (the device works)  ->  robots step to row t + 1 (the host)
 
-With few robots an update comes every so many columns only. The rows between wait on the host and
-go into replay and repertoire together, just before the row that brings the update.
+With few robots an update comes every so many columns only: a round. The rows between wait on the
+host and go into replay and repertoire together, just before the row that brings the update; and a
+deputy acts on the host, so that robots do not wait for the learner (see `ursa.run.deputy`).
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields
-from functools import partial
+from dataclasses import fields
 from typing import Any
 
 import equinox as eqx
@@ -21,21 +21,12 @@ from ursa.agent import act as acting
 from ursa.agent.state import policy
 from ursa.config import Config
 from ursa.run.collect import Collector
-from ursa.run.learner import Learner, absorb, advance, choose, metric_names, mind, newborn
-from ursa.run.plan import Plan, build
+from ursa.run.deputy import Deputy, packing
+from ursa.run.learner import Learner, metric_names
+from ursa.run.plan import build
+from ursa.run.programs import newborns, parts, programs
 from ursa.run.trouble import Trouble
 from ursa.types import Row
-
-
-@dataclass(frozen=True)
-class Programs:
-    """The compiled side of a run, mapped over seeds."""
-
-    plan: Plan
-    choose: Any
-    absorb: Any
-    advance: Any
-    law_metrics: Any
 
 
 class Trainer:
@@ -50,17 +41,36 @@ class Trainer:
         self.collector = Collector(
             self.arena, config.seeds, train.robots, config.skill.skill_period, config.seed
         )
-        self.learner = newborns(self.plan)
-        self.names = metric_names(self.plan, self.learner)
+        newborn = newborns(self.plan)
+        self._leaves, self._parts = jax.tree.leaves(newborn), parts(newborn)
+        self.deputy = Deputy(self._mind()) if self.plan.stride > 1 else None
+        self.names = metric_names(self.plan, newborn)
         size = self.plan.settings.method.skill_size
-        self.z = jnp.zeros((config.seeds, train.robots, size))
-        self.carry = jax.vmap(lambda it: acting.begin(policy(it.agent), train.robots))(self.learner)
-        # What acting reads of a learner, flat as long as that is the learner: Python is slow at it.
-        self._flat: tuple[Any, list[Any], Any] = (None, [], None)
+        self.z = self._near(jnp.zeros((config.seeds, train.robots, size)))
+        begin = jax.vmap(lambda it: acting.begin(policy(it.agent), train.robots))
+        self.carry = self._near(begin(newborn))
         self.waiting: list[Row] = []  # of the columns since the last that learnt
         self.column = 0
         self.updates = 0
         self.trouble = Trouble.none(config.seeds)
+
+    @property
+    def learner(self) -> Learner:
+        return jax.tree.unflatten(self._parts.learner, self._leaves)
+
+    @learner.setter
+    def learner(self, learner: Learner) -> None:
+        self._leaves = jax.tree.leaves(learner)
+        if self.deputy is not None:
+            self.deputy.receive(packing(self._mind()))
+
+    def _mind(self) -> list[Any]:
+        """What acting reads of the learner."""
+        return self._parts.acting(self._leaves)
+
+    def _near(self, tree: Any) -> Any:
+        """Where acting is done."""
+        return tree if self.deputy is None else jax.device_put(tree, self.deputy.place)
 
     @property
     def steps(self) -> int:
@@ -86,18 +96,17 @@ class Trainer:
         if self.column < self.plan.prefill:
             return self.collector.random(self.column)
         # Nobody has a skill yet when the random actions end.
-        renew = self.collector.renew(self.column) | (self.column == self.plan.prefill)
-        if self._flat[0] is not self.learner:
-            self._flat = self.learner, *jax.tree.flatten(mind(self.learner))
-        _, leaves, structure = self._flat
+        begins = self.column == self.plan.prefill
+        if self.deputy is not None and (begins or self.column % self.plan.stride == 0):
+            self.deputy.change()
         self.carry, self.z, chosen = self.programs.choose(
-            structure,
-            leaves,
+            self._parts,
+            self._mind() if self.deputy is None else self.deputy.leaves,
             self.carry,
             self.z,
             row.observation,
             row.first,
-            renew,
+            self.collector.renew(self.column) | begins,
             np.int32(self.column),
         )
         return chosen
@@ -107,24 +116,29 @@ class Trainer:
         if self.column % self.plan.stride:
             self.waiting.append(row)
             return None
-        column, count = np.int32(self.column), self.plan.updates_at(self.column)
-        learner = self.learner
-        if self.waiting:
-            oldest = np.int32(self.column - len(self.waiting))
-            rows = gathered(self.waiting)
-            law, ring = self.programs.absorb(learner.law, learner.ring, rows, oldest)
-            learner = Learner(learner.agent, law, ring, learner.key)
-            self.waiting = []
-        self.learner, metrics = self.programs.advance(
-            count, learner, row, column, np.int32(self.updates)
+        count = self.plan.updates_at(self.column)
+        self._leaves, metrics, packed = self.programs.learn(
+            self._parts,
+            count,
+            self._leaves,
+            gathered(self.waiting) if self.waiting else None,
+            np.int32(self.column - len(self.waiting)),
+            row,
+            np.int32(self.column),
+            np.int32(self.updates),
         )
+        self.waiting = []
+        if self.deputy is not None:
+            self.deputy.receive(packed)
         self.updates += count
         return metrics if count else None
 
     def tree(self) -> dict[str, Any]:
         """What a checkpoint holds; replay and waiting rows are found again among its rows."""
-        waiting = {"waiting": np.asarray(len(self.waiting))} if self.plan.stride > 1 else {}
-        return waiting | {
+        few: dict[str, Any] = {}
+        if self.deputy is not None:
+            few = {"waiting": np.asarray(len(self.waiting)), "deputy": self.deputy.held}
+        return few | {
             "learner": eqx.tree_at(lambda it: it.ring, self.learner, None),
             "carry": self.carry,
             "z": self.z,
@@ -136,13 +150,16 @@ class Trainer:
 
     def restore(self, tree: dict[str, Any], rows: Any) -> None:
         """Continue from a checkpoint's tree and the rows of its segments."""
+        if self.deputy is not None:
+            self.deputy.receive(tree["deputy"])
+            self.deputy.change()
         learnt = int(tree["column"]) - int(tree.get("waiting", 0))
         self.waiting = []
         ring = replay.rebuild(self.learner.ring, _parted(rows, learnt, self.waiting))
         self.learner = eqx.tree_at(
             lambda it: it.ring, tree["learner"], ring, is_leaf=lambda leaf: leaf is None
         )
-        self.carry, self.z = tree["carry"], tree["z"]
+        self.carry, self.z = self._near((tree["carry"], tree["z"]))
         self.collector.restore(tree["collector"])
         self.column, self.updates = int(tree["column"]), int(tree["updates"])
         self.trouble = Trouble(**tree["trouble"])
@@ -164,53 +181,6 @@ class Trainer:
                 ),
             ),
         )
-
-
-_KNOWN: dict[Config, Programs] = {}
-REMEMBERED = 4  # configs
-
-
-def programs(plan: Plan) -> Programs:
-    """The programs of a plan; a second run of the same config in a process compiles nothing."""
-    if plan.config not in _KNOWN:
-        while len(_KNOWN) >= REMEMBERED:
-            del _KNOWN[next(iter(_KNOWN))]
-
-        def mapped(count: int, learner: Any, row: Any, column: Any, updates: Any) -> Any:
-            step = partial(advance, plan, count)
-            return jax.vmap(step, in_axes=(0, 0, None, None))(learner, row, column, updates)
-
-        def chosen(structure: Any, leaves: list[Any], *rest: Any) -> Any:
-            whole = jax.tree.unflatten(structure, leaves)
-            return jax.vmap(partial(choose, plan), in_axes=(0, 0, 0, 0, 0, 0, None))(whole, *rest)
-
-        absorbed = jax.vmap(partial(absorb, plan), in_axes=(0, 0, 0, None))
-        _KNOWN[plan.config] = Programs(
-            plan=plan,
-            choose=jax.jit(chosen, static_argnums=0, donate_argnums=(2, 3)),
-            absorb=jax.jit(absorbed, donate_argnums=(0, 1)),
-            advance=jax.jit(mapped, static_argnums=0, donate_argnums=1),
-            law_metrics=jax.jit(jax.vmap(lambda it: plan.law.metrics(it.law))),
-        )
-    return _KNOWN[plan.config]
-
-
-def newborns(plan: Plan) -> Learner:
-    """All seeds before their first step, side by side."""
-    config = plan.config
-    first = newborn(plan, config.seed)
-    ring = jax.tree.map(lambda leaf: jnp.zeros((config.seeds, *leaf.shape), leaf.dtype), first.ring)
-    rest = [newborn(plan, config.seed + index) for index in range(1, config.seeds)]
-    lean = [eqx.tree_at(lambda it: it.ring, one, None) for one in (first, *rest)]
-    stacked = jax.tree.map(lambda *leaves: _stacked(leaves), *lean)
-    return eqx.tree_at(lambda it: it.ring, stacked, ring, is_leaf=lambda leaf: leaf is None)
-
-
-def _stacked(leaves: tuple[Any, ...]) -> Any:
-    """Through the host where it can be: one compilation per shape is what starting costs."""
-    if jnp.issubdtype(leaves[0].dtype, jax.dtypes.prng_key):
-        return jnp.stack(leaves)
-    return jnp.asarray(np.stack([np.asarray(leaf) for leaf in leaves]))
 
 
 def gathered(rows: list[Row]) -> Row:

@@ -1,0 +1,116 @@
+"""Programs: the compiled side of a run, mapped over seeds, and the learners it begins with."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ursa.config import Config
+from ursa.run.deputy import pack
+from ursa.run.learner import Learner, absorb, advance, choose, mind, newborn
+from ursa.run.plan import Plan
+
+
+@dataclass(frozen=True)
+class Parts:
+    """How leaves make a learner, and which of them are its mind. Hashable."""
+
+    learner: Any
+    mind: Any
+    which: tuple[int, ...]
+
+    def acting(self, leaves: list[Any]) -> list[Any]:
+        """Of a learner's leaves those that acting reads."""
+        return [leaves[index] for index in self.which]
+
+
+def parts(learner: Learner) -> Parts:
+    """Found by the identity of leaves, so no two of them may be the same array."""
+    leaves, structure = jax.tree.flatten(learner)
+    read, structure_of_mind = jax.tree.flatten(mind(learner))
+    places = {id(leaf): place for place, leaf in enumerate(leaves)}
+    assert len(places) == len(leaves)
+    return Parts(structure, structure_of_mind, tuple(places[id(leaf)] for leaf in read))
+
+
+@dataclass(frozen=True)
+class Programs:
+    """What a run calls. Trees are handed over as lists of leaves.
+
+    JAX takes a list as it comes; to take a tree of modules apart costs Python milliseconds.
+    """
+
+    plan: Plan
+    choose: Any
+    learn: Any
+    advance: Any  # for who has a learner as a tree
+    law_metrics: Any
+
+
+_KNOWN: dict[Config, Programs] = {}
+REMEMBERED = 4  # configs
+
+
+def programs(plan: Plan) -> Programs:
+    """The programs of a plan; a second run of the same config in a process compiles nothing."""
+    if plan.config not in _KNOWN:
+        while len(_KNOWN) >= REMEMBERED:
+            del _KNOWN[next(iter(_KNOWN))]
+        _KNOWN[plan.config] = compiled(plan)
+    return _KNOWN[plan.config]
+
+
+def compiled(plan: Plan) -> Programs:
+    """Nothing is compiled yet: each of them when it is first called."""
+
+    def mapped(count: int, learner: Any, row: Any, column: Any, updates: Any) -> Any:
+        step = partial(advance, plan, count)
+        return jax.vmap(step, in_axes=(0, 0, None, None))(learner, row, column, updates)
+
+    def learnt(
+        parts: Parts, count: int, leaves: list[Any], waited: Any, first: Any, row: Any, *at: Any
+    ) -> tuple[list[Any], Any, Any]:
+        """Rows that waited, this row, the updates; and what a deputy will act by."""
+        learner = jax.tree.unflatten(parts.learner, leaves)
+        if waited is not None:
+            taken = jax.vmap(partial(absorb, plan), in_axes=(0, 0, 0, None))
+            law, ring = taken(learner.law, learner.ring, waited, first)
+            learner = Learner(learner.agent, law, ring, learner.key)
+        learner, metrics = mapped(count, learner, row, *at)
+        leaves = jax.tree.leaves(learner)
+        packed = pack(parts.acting(leaves)) if plan.stride > 1 else None
+        return leaves, metrics, packed
+
+    def chosen(parts: Parts, leaves: list[Any], *rest: Any) -> Any:
+        whole = jax.tree.unflatten(parts.mind, leaves)
+        return jax.vmap(partial(choose, plan), in_axes=(0, 0, 0, 0, 0, 0, None))(whole, *rest)
+
+    return Programs(
+        plan=plan,
+        choose=jax.jit(chosen, static_argnums=0, donate_argnums=(2, 3)),
+        learn=jax.jit(learnt, static_argnums=(0, 1), donate_argnums=2),
+        advance=jax.jit(mapped, static_argnums=0, donate_argnums=1),
+        law_metrics=jax.jit(jax.vmap(lambda it: plan.law.metrics(it.law))),
+    )
+
+
+def newborns(plan: Plan) -> Learner:
+    """All seeds before their first step, side by side."""
+    config = plan.config
+    first = newborn(plan, config.seed)
+    ring = jax.tree.map(lambda leaf: jnp.zeros((config.seeds, *leaf.shape), leaf.dtype), first.ring)
+    rest = [newborn(plan, config.seed + index) for index in range(1, config.seeds)]
+    lean = [eqx.tree_at(lambda it: it.ring, one, None) for one in (first, *rest)]
+    stacked = jax.tree.map(lambda *leaves: _stacked(leaves), *lean)
+    return eqx.tree_at(lambda it: it.ring, stacked, ring, is_leaf=lambda leaf: leaf is None)
+
+
+def _stacked(leaves: tuple[Any, ...]) -> Any:
+    """Through the host where it can be: one compilation per shape is what starting costs."""
+    if jnp.issubdtype(leaves[0].dtype, jax.dtypes.prng_key):
+        return jnp.stack(leaves)
+    return jnp.asarray(np.stack([np.asarray(leaf) for leaf in leaves]))
