@@ -85,3 +85,14 @@ def test_in_physics_that_no_training_saw_skills_are_judged_alike(tmp_path):
     told = {it: one(tmp_path, f"in PyBullet: {it}").found.middle for it in ("fastest", "skills a")}
     assert told == pytest.approx({"fastest": 1.3, "skills a": 0.25})
     assert one(tmp_path, "in PyBullet: skills with a safe").found.middle == 14 / 16
+
+
+def test_how_velocities_are_tracked_is_told_of_pybullet_too(tmp_path):
+    found = seed_of("ursa", 0, task="velocity")
+    tracked = found.tracking
+    late = np.repeat(tracked.command[:, None] + np.array([0.08, -0.25]), 3, axis=1)
+    found = replace(found, tracking=replace(tracked, late=late, whole=late))
+    put_as(tmp_path, "velocity-ursa-pybullet", found)
+    told = [one(tmp_path, f"in PyBullet: tracking error, {it}") for it in ("m/s", "rad/s")]
+    assert [it.found.middle for it in told] == pytest.approx([0.08, 0.25], abs=1e-5)
+    assert "results/velocity-ursa-pybullet --body pybullet" in told[0].claim.command

@@ -81,10 +81,9 @@ def test_the_training_commands_are_ones_that_ursa_understands(run):
     one = run.name.startswith("alone")
     assert (config.robot, config.task, config.seeds) == ("a1", run.task, 2 if one else 5)
     assert config.method == run.name.split("-")[1]
-    assert config.train.steps == (360_000 if one else 1_000_000)
+    assert config.train.steps == (5 * 3600 * 20 if one else 1_000_000)
     assert config.train.robots == (1 if one else 32)
-    if one:  # 5 hours of 3600 s at 20 steps a second, and no checkpoint before the end
-        assert config.train.checkpoint_every == 5 * 3600 * 20
+    assert config.train.steps_per_update == (8 if one else 32)
     assert flags.out == Path("outputs/reproduce") / run.name
     assert config.skill.feature == ("identity" if run.task == "velocity" else "vae")
 
@@ -222,7 +221,7 @@ def test_who_has_no_results_of_one_robot_gets_the_rest_and_the_commands(results,
     assert reproduce("all", **words) == 1
     said = capsys.readouterr().out
     assert f"{results / 'alone-ursa'}: seed_0, seed_1" in said
-    assert "--train.robots 1 --train.steps 360000 --train.checkpoint-every 360000" in said
+    assert "--train.robots 1 --train.steps 360000 --train.steps-per-update 8" in said
     folders = sorted(it.name for it in (tmp_path / "out").iterdir() if it.is_dir())
     assert folders == ["rq1", "rq2", "rq3"]
     assert 'id="task-alone"' not in (tmp_path / "out" / "report.html").read_text()

@@ -1,10 +1,13 @@
 """Bringing a run home from a lent machine: `runs/away.sh` trains, `runs/pack.py` packs."""
 
 import importlib.util
+import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -116,3 +119,32 @@ def test_a_training_that_dies_says_why(tmp_path):
     assert waited.returncode == 1
     assert "huge" in waited.stdout
     assert "bad: ended with 2" in waited.stdout
+
+
+def paced(home, *words):
+    return subprocess.run(
+        [sys.executable, str(RUNS / "pace.py"), str(home), *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_end_of_a_training_is_foretold_by_its_newer_half(tmp_path):
+    """After a slow start 2 s for 1,000 steps: 6,000 more are 12 s from the last line, 5 s ago."""
+    run = tmp_path / "outputs" / "slow"
+    run.mkdir(parents=True)
+    (tmp_path / "slow.log").touch()
+    (run / "config.json").write_text('{"train": {"steps": 10000}}')
+    early = paced(tmp_path, 1e9)
+    assert (early.returncode, early.stdout) == (1, "slow: 0 steps, inf ms a step, inf s to go\n")
+    ago = [105, 11, 9, 7, 5]  # seconds, of steps 0 to 4,000
+    lines = [{"step": 1000 * i, "time": time.time() - t} for i, t in enumerate(ago)]
+    (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"st')
+    told = paced(tmp_path, 60)
+    assert told.returncode == 0
+    said = re.fullmatch(r"slow: 4,000 steps, 2.00 ms a step, (\d+) s to go\n", told.stdout)
+    assert float(said[1]) == pytest.approx(7, abs=3)
+    assert paced(tmp_path, 2).returncode == 1
+    (tmp_path / "slow.rc").write_text("0")
+    assert (paced(tmp_path, 2).returncode, paced(tmp_path, 2).stdout) == (0, "")

@@ -1,8 +1,12 @@
 """One robot, an update every four columns: rows wait and none is lost, robots do not wait."""
 
+import os
 import shutil
+import subprocess
+import sys
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -179,6 +183,44 @@ def test_an_agent_that_is_replaced_between_two_updates_acts_from_the_next_round_
         np.testing.assert_array_equal(acted[1], replaced[1])
 
 
+ELSEWHERE = """
+import sys, jax, numpy as np
+from ursa.run import deputy
+from ursa.run.settings import configure
+from ursa.run.trainer import Trainer
+from test_waiting import ALONE, equal, held
+
+here, there = jax.devices()
+def lived(place):
+    deputy.host = lambda: place
+    trainer = Trainer(ALONE)
+    while trainer.column < 33:
+        trainer.turn()
+    return trainer
+
+one, other = lived(here), lived(there)
+assert one.carry.action.devices() == {here} and other.carry.action.devices() == {there}
+assert {d for leaf in other._leaves for d in leaf.devices()} == {here}
+print(equal(held(one), held(other)), equal(one.collector.row.action, other.collector.row.action))
+"""
+
+
+@pytest.mark.soak  # a process of its own, which compiles everything twice
+def test_robots_may_act_on_another_device_than_the_one_that_learns(tmp_path):
+    found = subprocess.run(
+        [sys.executable, "-c", ELSEWHERE],
+        env=os.environ
+        | {
+            "XLA_FLAGS": "--xla_force_host_platform_device_count=2",
+            "PYTHONPATH": os.pathsep.join(str(Path(__file__).parents[n]) for n in (0, 1)),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.stdout.split() == ["True", "True"], found.stderr[-2000:]
+
+
 def test_what_is_carried_to_the_host_is_what_was_packed():
     """Numbers, counts, truths and random keys of three seeds; one row of 1 + 6 + 4 numbers each."""
     rng = np.random.default_rng(3)
@@ -190,7 +232,7 @@ def test_what_is_carried_to_the_host_is_what_was_packed():
     packed = deputy.packing(leaves)
     assert packed[0].shape == (3, 11)
     assert len(packed[1]) == 3
-    again = deputy.unpack(leaves, *packed)
+    again = deputy.unpack(deputy.kinds(leaves), *packed)
     assert [it.dtype for it in again] == [it.dtype for it in leaves]
     assert equal(numbers(again), numbers(leaves))
 

@@ -93,20 +93,22 @@ def _other_physics() -> list[Claim]:
 
 
 def _in_bullet() -> list[Claim]:
-    """What question 1 asks, in PyBullet."""
-    numbers = {
-        "fastest safe skill, m/s": seen.fastest,
-        "skills with a safe rollout": seen.safe,
-        "skills achieved": seen.achieved,
-    }
+    """What questions 1 and 3 ask, in PyBullet."""
+    numbers = (
+        (URSA, "fastest safe skill, m/s", seen.fastest),
+        (URSA, "skills with a safe rollout", seen.safe),
+        (URSA, "skills achieved", seen.achieved),
+        (VELOCITY, "tracking error, m/s", seen.tracking_error(0)),
+        (VELOCITY, "tracking error, rad/s", seen.tracking_error(1)),
+    )
     return [
         Claim(
             "6",
             f"in PyBullet: {text}",
-            Recipe((elsewhere(URSA, "pybullet"),), each),
-            command=_command(URSA, "pybullet"),
+            Recipe((elsewhere(run, "pybullet"),), each),
+            command=_command(run, "pybullet"),
         )
-        for text, each in numbers.items()
+        for run, text, each in numbers
     ]
 
 

@@ -45,7 +45,7 @@ class Run:
 
 
 # The paper's five hours of a real robot: 20 steps a second.
-HOURS = ("--train.steps", "360000", "--train.checkpoint-every", "360000")
+HOURS = ("--train.steps", "360000", "--train.steps-per-update", "8")
 RUNS = (
     Run("forward-ursa", "forward", ("rq1", "rq2"), ("--method", "ursa"), 25, 30),
     Run(

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 Leaves = Sequence[Any]
+Packed = tuple[Any, list[Any]]
 
 
 def host() -> Any:
@@ -26,25 +27,36 @@ def host() -> Any:
         return jax.devices()[0]
 
 
-def pack(leaves: Leaves) -> tuple[Any, list[Any]]:
+def pack(leaves: Leaves) -> Packed:
     """What is to be carried to the host: all float32 numbers of a seed as one row, and the rest.
 
-    A hundred arrays are a hundred journeys; one array is one.
+    A hundred arrays are a hundred journeys; one array is one. Random keys travel as their data.
     """
     numbers = [leaf.reshape(leaf.shape[0], -1) for leaf in leaves if _plain(leaf)]
-    return jnp.concatenate(numbers, axis=1), [leaf for leaf in leaves if not _plain(leaf)]
+    rest = [leaf for leaf in leaves if not _plain(leaf)]
+    plain = [jax.random.key_data(leaf) if _key(leaf) else leaf for leaf in rest]
+    return jnp.concatenate(numbers, axis=1), plain
 
 
-def unpack(like: Leaves, numbers: Any, rest: Leaves) -> list[Any]:
-    """The leaves again, shaped like those given."""
+def kinds(leaves: Leaves) -> list[Any]:
+    """What `unpack` must know: the shape of numbers, the generator of keys, nothing of the rest."""
+    return [
+        leaf.shape if _plain(leaf) else jax.random.key_impl(leaf) if _key(leaf) else None
+        for leaf in leaves
+    ]
+
+
+def unpack(like: Sequence[Any], numbers: Any, rest: Leaves) -> list[Any]:
+    """The leaves again, of these kinds."""
     others, at, found = iter(rest), 0, []
-    for leaf in like:
-        if not _plain(leaf):
-            found.append(next(others))
-            continue
-        size = int(np.prod(leaf.shape[1:]))
-        found.append(numbers[:, at : at + size].reshape(leaf.shape))
-        at += size
+    for kind in like:
+        if isinstance(kind, tuple):
+            size = int(np.prod(kind[1:]))
+            found.append(numbers[:, at : at + size].reshape(kind))
+            at += size
+        else:
+            leaf = next(others)
+            found.append(leaf if kind is None else jax.random.wrap_key_data(leaf, impl=kind))
     return found
 
 
@@ -55,7 +67,8 @@ def _plain(leaf: Any) -> bool:
     return leaf.dtype == jnp.float32
 
 
-Packed = tuple[Any, list[Any]]
+def _key(leaf: Any) -> bool:
+    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
 class Deputy:
@@ -64,8 +77,8 @@ class Deputy:
     def __init__(self, leaves: Leaves) -> None:
         """`leaves`: of the part of a learner that acts, to begin with."""
         self.place = host()
-        shapes = [jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in leaves]
-        self._unpack = jax.jit(lambda numbers, rest: unpack(shapes, numbers, rest))
+        like = kinds(leaves)
+        self._unpack = jax.jit(lambda numbers, rest: unpack(like, numbers, rest))
         self._hands = ThreadPoolExecutor(1, thread_name_prefix="deputy")
         self._coming: Future[tuple[Packed, list[Any]]] | None = None
         self.held: Packed  # as it was packed: what a checkpoint keeps
@@ -84,5 +97,5 @@ class Deputy:
             self._coming = None
 
     def _arrived(self, packed: Packed) -> tuple[Packed, list[Any]]:
-        here = jax.device_put(jax.block_until_ready(packed), self.place)
-        return here, self._unpack(*here)
+        here = jax.device_get(packed)  # which waits for it
+        return here, self._unpack(*jax.device_put(here, self.place))

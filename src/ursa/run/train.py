@@ -1,4 +1,4 @@
-"""Training in lock-step: robots and learner take turns, so a run is a function of its config.
+"""Training in lock-step: which update robots act by is settled, so a run follows from its config.
 
 Every checkpoint is preceded by a line in the journal: nothing half-counted needs to be saved, and
 a resumed run writes the lines that the killed one would have written.

@@ -70,7 +70,9 @@ class Trainer:
 
     def _near(self, tree: Any) -> Any:
         """Where acting is done."""
-        return tree if self.deputy is None else jax.device_put(tree, self.deputy.place)
+        if self.deputy is None:
+            return tree
+        return jax.device_put(jax.device_get(tree), self.deputy.place)
 
     @property
     def steps(self) -> int:

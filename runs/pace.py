@@ -1,0 +1,45 @@
+"""When the trainings on a lent machine will end: `python runs/pace.py HOME [SECONDS]`.
+
+One line for each that is still at it: steps, milliseconds a step over the newer half of its diary,
+seconds until its end. Exit status 1 says that one of them needs more than SECONDS, or has no pace
+yet: time to let another go (`runs/away.sh drop`).
+"""
+
+import argparse
+import json
+import math
+import sys
+import time
+from pathlib import Path
+
+
+def left(run: Path, now: float) -> tuple[int, float, float]:
+    """Steps so far, seconds a step, seconds until the end; infinite where nothing tells."""
+    diary, total = run / "metrics.jsonl", json.loads((run / "config.json").read_text())
+    lines = diary.read_text().splitlines() if diary.exists() else []
+    found = [json.loads(line) for line in lines if line.endswith("}")]
+    if len(found) < 2:
+        return 0, math.inf, math.inf
+    first, last = found[(len(found) - 1) // 2], found[-1]
+    pace = (last["time"] - first["time"]) / (last["step"] - first["step"])
+    end = last["time"] + pace * (total["train"]["steps"] - last["step"])
+    return last["step"], pace, end - now
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("home", type=Path)
+    parser.add_argument("seconds", type=float, nargs="?", default=math.inf)
+    options = parser.parse_args()
+    late = False
+    for log in sorted(options.home.glob("*.log")):
+        if log.with_suffix(".rc").exists():
+            continue
+        steps, pace, needed = left(options.home / "outputs" / log.stem, time.time())
+        print(f"{log.stem}: {steps:,} steps, {1e3 * pace:.2f} ms a step, {needed:.0f} s to go")
+        late |= not needed <= options.seconds
+    return int(late)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
