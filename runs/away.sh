@@ -2,7 +2,7 @@
 # Training on a machine that is only lent, by commands that may not last as long as the training:
 #   runs/away.sh start HOME NAME ARGS...       copies the source to HOME and trains there, detached
 #   runs/away.sh wait HOME SECONDS             until all have ended, one dies or the time is over
-#   runs/pace.py HOME SECONDS                  when each will end, and whether all do by then
+#   python runs/pace.py HOME SECONDS           when each will end, and whether all do by then
 #   runs/away.sh drop HOME NAME                tells one to save and end; the others go on
 #   runs/away.sh bring HOME NAME OUT SEED...   packs settings, diary and agents (runs/pack.py)
 # ARGS are those of `ursa train`; with `--train.checkpoint-every` as long as the run, no time goes

@@ -15,14 +15,15 @@ from pathlib import Path
 
 def left(run: Path, now: float) -> tuple[int, float, float]:
     """Steps so far, seconds a step, seconds until the end; infinite where nothing tells."""
-    diary, total = run / "metrics.jsonl", json.loads((run / "config.json").read_text())
+    diary = run / "metrics.jsonl"
     lines = diary.read_text().splitlines() if diary.exists() else []
     found = [json.loads(line) for line in lines if line.endswith("}")]
     if len(found) < 2:
         return 0, math.inf, math.inf
     first, last = found[(len(found) - 1) // 2], found[-1]
     pace = (last["time"] - first["time"]) / (last["step"] - first["step"])
-    end = last["time"] + pace * (total["train"]["steps"] - last["step"])
+    steps = json.loads((run / "config.json").read_text())["train"]["steps"]
+    end = last["time"] + pace * (steps - last["step"])
     return last["step"], pace, end - now
 
 

@@ -135,9 +135,9 @@ def test_the_end_of_a_training_is_foretold_by_its_newer_half(tmp_path):
     run = tmp_path / "outputs" / "slow"
     run.mkdir(parents=True)
     (tmp_path / "slow.log").touch()
-    (run / "config.json").write_text('{"train": {"steps": 10000}}')
     early = paced(tmp_path, 1e9)
     assert (early.returncode, early.stdout) == (1, "slow: 0 steps, inf ms a step, inf s to go\n")
+    (run / "config.json").write_text('{"train": {"steps": 10000}}')
     ago = [105, 11, 9, 7, 5]  # seconds, of steps 0 to 4,000
     lines = [{"step": 1000 * i, "time": time.time() - t} for i, t in enumerate(ago)]
     (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"st')

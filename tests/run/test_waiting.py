@@ -19,7 +19,7 @@ from ursa.errors import UserError
 from ursa.run import deputy
 from ursa.run import trainer as training
 from ursa.run.deputy import Deputy
-from ursa.run.learner import newborn
+from ursa.run.learner import newborn, replaced
 from ursa.run.settings import configure
 from ursa.run.train import train
 from ursa.run.trainer import Trainer, gathered
@@ -77,7 +77,8 @@ def test_with_as_many_robots_as_steps_for_an_update_nothing_waits():
         trainer.turn()
         assert trainer.waiting == []
         assert int(trainer.learner.ring.written[0]) == trainer.column
-    assert "waiting" not in trainer.tree()  # a checkpoint is what it was
+    assert trainer.deputy is None
+    assert {"waiting", "deputy"}.isdisjoint(trainer.tree())  # a checkpoint is what it was
 
 
 def test_rows_that_waited_leave_the_same_bits_as_rows_taken_at_once():
@@ -143,6 +144,17 @@ def test_robots_act_by_what_was_learnt_a_round_before():
     assert equal(acted[24], learnt[20])
 
 
+def test_robots_whose_random_actions_end_within_a_round_act_by_what_is_known_then():
+    """At column 18: by what column 16 brought, a repertoire of 17 rows, until that of 20 at 24."""
+    trainer = Trainer(replace(ALONE, train=replace(ALONE.train, prefill=18)))
+    filled = {}
+    while trainer.column < 25:
+        trainer.turn()
+        acting = jax.tree.unflatten(trainer._parts.mind, trainer.deputy.leaves)
+        filled[trainer.column - 1] = int(acting.law.repertoire.filled[0])
+    assert filled[15] < filled[18] == filled[23] < filled[24]
+
+
 def numbers(leaves):
     return [jax.random.key_data(it) if "key" in str(it.dtype) else it for it in leaves]
 
@@ -173,20 +185,19 @@ def test_an_agent_that_is_replaced_between_two_updates_acts_from_the_next_round_
         while trainer.column < 18:
             trainer.turn()
     stranger = newborn(other.plan, 77).agent
-    other.replace_agent(0, stranger, other.learner.key[0])
+    other.learner = replaced(other.learner, 0, stranger, other.learner.key[0])
     for column, same in ((19, True), (20, True), (21, False)):
         for trainer in (one, other):
             while trainer.column < column:
                 trainer.turn()
-        acted, replaced = (np.asarray(trainer.carry.action) for trainer in (one, other))
-        assert (acted[0] == replaced[0]).all() == same
-        np.testing.assert_array_equal(acted[1], replaced[1])
+        acted, new = (np.asarray(trainer.carry.action) for trainer in (one, other))
+        assert (acted[0] == new[0]).all() == same
+        np.testing.assert_array_equal(acted[1], new[1])
 
 
 ELSEWHERE = """
-import sys, jax, numpy as np
+import jax
 from ursa.run import deputy
-from ursa.run.settings import configure
 from ursa.run.trainer import Trainer
 from test_waiting import ALONE, equal, held
 
@@ -206,7 +217,7 @@ print(equal(held(one), held(other)), equal(one.collector.row.action, other.colle
 
 
 @pytest.mark.soak  # a process of its own, which compiles everything twice
-def test_robots_may_act_on_another_device_than_the_one_that_learns(tmp_path):
+def test_robots_may_act_on_another_device_than_the_one_that_learns():
     found = subprocess.run(
         [sys.executable, "-c", ELSEWHERE],
         env=os.environ

@@ -65,6 +65,7 @@ def test_one_picture_is_the_end(drawing, here):
         ({"damage": "FX.upper"}, 'unknown leg or joint of a1 "FX.upper"'),
         ({"damage": "FL:bent"}, 'unknown kind of damage "bent"'),
         ({"damage": "FL", "damage_at": -1.0}, "damage-at = -1.0 s"),
+        ({"damage": "FL", "damage_at": 4.0, "seconds": 4.0}, "less than the 4 s to be seen"),
         ({"seconds": 0.0}, "seconds = 0.0, want a number > 0"),
         ({"seconds": float("nan")}, "seconds = nan"),
         ({"seconds": float("inf")}, "seconds = inf"),

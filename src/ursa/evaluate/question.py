@@ -64,7 +64,7 @@ RUNS = (
             "forward",
             ("alone",),
             ("--method", method, "--train.robots", "1"),
-            20,
+            30,
             measuring,
             seeds=2,
             full=HOURS,

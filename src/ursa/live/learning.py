@@ -138,7 +138,8 @@ class Learning:
         self._journal.sync()
         try:
             rounds.save(self.student, self.folder)
-            publish(self.student, self.folder / "agent")
+            student = self.student
+            publish(student.learner, student.config, student.column, self.folder / "agent")
         except UserError as error:  # the disk; log and journal are enough to be made again
             log.error("%s", error)
             return False

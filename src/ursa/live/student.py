@@ -20,11 +20,10 @@ from ursa.config import Config, alone
 from ursa.env.arena import arena_of
 from ursa.errors import UserError
 from ursa.log import rows as reading
-from ursa.run.learner import FRESH, metric_names, stream, update
+from ursa.run.learner import FRESH, metric_names, replaced, stream, update
 from ursa.run.plan import Plan, plan
 from ursa.run.programs import newborns, programs
 from ursa.run.publish import unsound
-from ursa.run.trainer import Trainer
 from ursa.run.trouble import Trouble
 from ursa.types import Row
 
@@ -34,7 +33,7 @@ _NAMES: dict[Plan, list[str]] = {}
 log = logging.getLogger(__name__)
 
 
-class Student(Trainer):
+class Student:
     """Everything that is learnt on a robot, in memory."""
 
     def __init__(self, config: Config) -> None:
@@ -121,7 +120,8 @@ class Student(Trainer):
             self.trouble = self.trouble.rolled(0)
             count = jnp.asarray(int(self.trouble.rollbacks[0]), jnp.int32)
             agent = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), self._good[0])
-            self.replace_agent(0, agent, stream(self.learner.key[0], FRESH, count))
+            key = stream(self.learner.key[0], FRESH, count)
+            self.learner = replaced(self.learner, 0, agent, key)
             log.warning("row %d: updates are not finite; the agent is put back", self.column)
         if self.trouble.hopeless(patience):
             raise UserError(

@@ -3,10 +3,11 @@
 With few robots many control steps pass between two updates: a round. Whoever acts by the newest
 policy waits for the update before every round, and robots and learner take turns. A deputy acts by
 the policy of the update before that, on the CPU, while the device works at the next one: collecting
-and learning go on at once. What it acts by changes at the beginning of a round and only there, so a
-run is still a function of its config, whichever side is the faster.
+and learning go on at once. What it acts by changes at the beginning of a round, and when the random
+actions end, so a run is still a function of its config, whichever side is the faster.
 """
 
+import logging
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 
 Leaves = Sequence[Any]
 Packed = tuple[Any, list[Any]]
+log = logging.getLogger(__name__)
 
 
 def host() -> Any:
@@ -24,6 +26,7 @@ def host() -> Any:
     try:
         return jax.local_devices(backend="cpu")[0]
     except RuntimeError:
+        log.warning("JAX knows no CPU (JAX_PLATFORMS?): robots wait for the learner's device")
         return jax.devices()[0]
 
 
@@ -38,15 +41,15 @@ def pack(leaves: Leaves) -> Packed:
     return jnp.concatenate(numbers, axis=1), plain
 
 
-def kinds(leaves: Leaves) -> list[Any]:
+def kinds(leaves: Leaves) -> tuple[Any, ...]:
     """What `unpack` must know: the shape of numbers, the generator of keys, nothing of the rest."""
-    return [
-        leaf.shape if _plain(leaf) else jax.random.key_impl(leaf) if _key(leaf) else None
+    return tuple(
+        leaf.shape if _plain(leaf) else str(jax.random.key_impl(leaf)) if _key(leaf) else None
         for leaf in leaves
-    ]
+    )
 
 
-def unpack(like: Sequence[Any], numbers: Any, rest: Leaves) -> list[Any]:
+def unpack(like: tuple[Any, ...], numbers: Any, rest: Leaves) -> list[Any]:
     """The leaves again, of these kinds."""
     others, at, found = iter(rest), 0, []
     for kind in like:
@@ -61,6 +64,7 @@ def unpack(like: Sequence[Any], numbers: Any, rest: Leaves) -> list[Any]:
 
 
 packing = jax.jit(pack)
+unpacking = jax.jit(unpack, static_argnums=0)
 
 
 def _plain(leaf: Any) -> bool:
@@ -77,8 +81,7 @@ class Deputy:
     def __init__(self, leaves: Leaves) -> None:
         """`leaves`: of the part of a learner that acts, to begin with."""
         self.place = host()
-        like = kinds(leaves)
-        self._unpack = jax.jit(lambda numbers, rest: unpack(like, numbers, rest))
+        self._like = kinds(leaves)
         self._hands = ThreadPoolExecutor(1, thread_name_prefix="deputy")
         self._coming: Future[tuple[Packed, list[Any]]] | None = None
         self.held: Packed  # as it was packed: what a checkpoint keeps
@@ -98,4 +101,4 @@ class Deputy:
 
     def _arrived(self, packed: Packed) -> tuple[Packed, list[Any]]:
         here = jax.device_get(packed)  # which waits for it
-        return here, self._unpack(*jax.device_put(here, self.place))
+        return here, unpacking(self._like, *jax.device_put(here, self.place))

@@ -132,3 +132,15 @@ def choose(
     key = stream(mind.key, ACT, column)
     carry, action = acting.act(mind.policy, carry, observation, first, z, jnp.ones(()), key)
     return carry, z, action
+
+
+def replaced(learners: Learner, index: int, agent: AgentState, key: Key[Array, ""]) -> Learner:
+    """One seed gets another agent and another stream of chance; the others keep theirs."""
+
+    def put(leaf: Array, new: Array) -> Array:
+        return leaf.at[index].set(new)
+
+    data, impl = jax.random.key_data(learners.key), jax.random.key_impl(learners.key)
+    keys = jax.random.wrap_key_data(put(data, jax.random.key_data(key)), impl=impl)
+    agents = jax.tree.map(put, learners.agent, agent)
+    return eqx.tree_at(lambda it: (it.agent, it.key), learners, (agents, keys))

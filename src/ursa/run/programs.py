@@ -28,7 +28,7 @@ class Parts:
         return [leaves[index] for index in self.which]
 
 
-def parts(learner: Learner) -> Parts:
+def parts_of(learner: Learner) -> Parts:
     """Found by the identity of leaves, so no two of them may be the same array."""
     leaves, structure = jax.tree.flatten(learner)
     read, structure_of_mind = jax.tree.flatten(mind(learner))

@@ -14,10 +14,11 @@ import safetensors.numpy
 
 from ursa import durable
 from ursa.agent.state import AgentState
+from ursa.config import Config
 from ursa.errors import UserError
 from ursa.run.corridor import Discovered
 from ursa.run.folder import write_whole
-from ursa.run.trainer import Trainer
+from ursa.run.learner import Learner
 
 FORMAT = {"name": "ursa-agent", "version": "2"}
 KINDS = {"BOOL", "F16", "F32", "F64"} | {f"{sign}{n}" for sign in "IU" for n in (8, 16, 32, 64)}
@@ -33,25 +34,24 @@ def parts(state: AgentState, law: Any) -> dict[str, Any]:
     return tree | ({"feature": law.feature} if isinstance(law, Discovered) else {})
 
 
-def publish(trainer: Trainer, out: Path, *, half: bool = False) -> None:
+def publish(learner: Learner, config: Config, steps: int, out: Path, *, half: bool = False) -> None:
     """Write every seed's agent; `half` keeps 16 bits of each number (for shipping).
 
     An agent that holds a number that is not finite is not written: the last good one stays.
     """
-    learner = trainer.learner
     known = learner.law.repertoire if isinstance(learner.law, Discovered) else None
     everyone = jax.device_get((parts(learner.agent, learner.law), known))
-    for index in range(trainer.config.seeds):
+    for index in range(config.seeds):
         tree, repertoire = jax.tree.map(lambda leaf, i=index: leaf[i], everyone)
-        seed = trainer.config.seed + index
+        seed = config.seed + index
         if bad := unsound(tree):
-            log.warning("step %d: seed %d is not published: %s", trainer.steps, seed, bad)
+            log.warning("step %d: seed %d is not published: %s", steps, seed, bad)
             continue
         place = out / f"seed_{seed}"
-        write(place / "agent.safetensors", tree, trainer.steps, half=half)
+        write(place / "agent.safetensors", tree, steps, half=half)
         if repertoire is not None:
             repertoire.save(place / "repertoire.npz")
-    write_whole(out / "config.json", durable.to_json(asdict(trainer.config)))
+    write_whole(out / "config.json", durable.to_json(asdict(config)))
 
 
 def unsound(tree: Any) -> str:

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from ursa import checkpoint
 from ursa.errors import UserError
-from ursa.run.learner import FRESH, newborn, stream
+from ursa.run.learner import FRESH, newborn, replaced, stream
 from ursa.run.plan import Plan
 from ursa.run.trainer import Trainer
 
@@ -34,7 +34,7 @@ def watch(trainer: Trainer, dropped: Float[Array, "columns seeds"], out: Path) -
             agent = newborn(plan, config.seed + index).agent
             source = "a newborn one, no checkpoint exists yet"
         key = stream(trainer.learner.key[index], FRESH, jnp.asarray(count, jnp.int32))
-        trainer.replace_agent(index, agent, key)
+        trainer.learner = replaced(trainer.learner, index, agent, key)
         log.warning(
             "step %d: updates of seed %d are not finite; its agent is replaced by %s",
             trainer.steps,

@@ -181,7 +181,7 @@ class Loop:
         }
         checkpoint.save(self.out / "checkpoints", trainer.steps, trainer.tree(), meta)
         self._saved = trainer.column
-        publish(trainer, self.out / "agent")
+        publish(trainer.learner, trainer.config, trainer.steps, self.out / "agent")
 
 
 def fetched(trainer: Trainer, learnt: list[Any]) -> dict[str, list[float]]:
@@ -251,7 +251,8 @@ def begin(trainer: Trainer, out: Path) -> tuple[Segments, float]:
     tree, meta = checkpoint.load(out / "checkpoints", trainer.tree(), there)
     folder.refuse_changed(out, trainer.config, meta["config"])
     trainer.restore(tree, segments.load(rows, meta["segments"], needed))
-    publish(trainer, out / "agent")  # a kill may have come between the checkpoint and this
+    # A kill may have come between the checkpoint and this.
+    publish(trainer.learner, trainer.config, trainer.steps, out / "agent")
     return Segments(rows, meta["segments"]), float(meta["seconds"])
 
 

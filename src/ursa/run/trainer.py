@@ -24,7 +24,7 @@ from ursa.run.collect import Collector
 from ursa.run.deputy import Deputy, packing
 from ursa.run.learner import Learner, metric_names
 from ursa.run.plan import build
-from ursa.run.programs import newborns, parts, programs
+from ursa.run.programs import newborns, parts_of, programs
 from ursa.run.trouble import Trouble
 from ursa.types import Row
 
@@ -42,7 +42,7 @@ class Trainer:
             self.arena, config.seeds, train.robots, config.skill.skill_period, config.seed
         )
         newborn = newborns(self.plan)
-        self._leaves, self._parts = jax.tree.leaves(newborn), parts(newborn)
+        self._leaves, self._parts = jax.tree.leaves(newborn), parts_of(newborn)
         self.deputy = Deputy(self._mind()) if self.plan.stride > 1 else None
         self.names = metric_names(self.plan, newborn)
         size = self.plan.settings.method.skill_size
@@ -82,7 +82,7 @@ class Trainer:
     def turn(self, meanwhile: Callable[[], None] = lambda: None) -> tuple[Any, Any]:
         """One column: act, learn, step. Returns the outcome and the (unfetched) metrics.
 
-        `meanwhile` is done by the host while the device acts.
+        `meanwhile` is done while acting is computed.
         """
         row = self.collector.row
         chosen = self._act(row)
@@ -95,12 +95,11 @@ class Trainer:
 
     def _act(self, row: Row) -> Any:
         """What all robots do next, not fetched."""
-        if self.column < self.plan.prefill:
-            return self.collector.random(self.column)
-        # Nobody has a skill yet when the random actions end.
         begins = self.column == self.plan.prefill
         if self.deputy is not None and (begins or self.column % self.plan.stride == 0):
             self.deputy.change()
+        if self.column < self.plan.prefill:
+            return self.collector.random(self.column)
         self.carry, self.z, chosen = self.programs.choose(
             self._parts,
             self._mind() if self.deputy is None else self.deputy.leaves,
@@ -108,7 +107,7 @@ class Trainer:
             self.z,
             row.observation,
             row.first,
-            self.collector.renew(self.column) | begins,
+            self.collector.renew(self.column) | begins,  # nobody has a skill yet
             np.int32(self.column),
         )
         return chosen
@@ -165,24 +164,6 @@ class Trainer:
         self.collector.restore(tree["collector"])
         self.column, self.updates = int(tree["column"]), int(tree["updates"])
         self.trouble = Trouble(**tree["trouble"])
-
-    def replace_agent(self, index: int, agent: Any, key: Any) -> None:
-        """Give one seed another agent and another stream of chance; the others keep theirs."""
-
-        def put(leaf: Any, new: Any) -> Any:
-            return leaf.at[index].set(new)
-
-        self.learner = eqx.tree_at(
-            lambda it: (it.agent, it.key),
-            self.learner,
-            (
-                jax.tree.map(put, self.learner.agent, agent),
-                jax.random.wrap_key_data(
-                    put(jax.random.key_data(self.learner.key), jax.random.key_data(key)),
-                    impl=jax.random.key_impl(self.learner.key),
-                ),
-            ),
-        )
 
 
 def gathered(rows: list[Row]) -> Row:

@@ -69,6 +69,8 @@ def show(
     damages = wounds.parse(damage, spec)
     fps = spec.control_rate if fps is None else fps
     _check_numbers(spec, seconds=seconds, damage_at=damage_at, fps=fps, frames=frames)
+    if damages and damage_at >= seconds:
+        raise UserError(f"damage-at = {damage_at} s, want less than the {seconds:g} s to be seen")
     render.check(spec, width=width, height=height, camera=camera)
     film.check(out)
     gl.backend()
