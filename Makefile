@@ -31,7 +31,7 @@ train: setup  ## discover skills with a simulated A1, then see them (about ten m
 # Two halves side by side: JAX compiles on one core. Those that train to the end are here.
 BESIDE := tests/run/test_learns.py tests/run/test_keeps_distance.py tests/run/test_ablations.py \
 	tests/adapt tests/evaluate tests/repair tests/live/test_storm.py tests/live/test_stack.py \
-	tests/test_readme.py tests/emulator tests/live/test_riser.py tests/robot tests/run/test_waiting.py \
+	tests/test_readme.py tests/emulator tests/live/test_riser.py tests/robot \
 	tests/run/test_collect.py tests/test_demo.py
 HALF := .cache/beside.log
 # Threads of linear algebra spin and wait for each other where both cores are taken.

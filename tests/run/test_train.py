@@ -255,14 +255,14 @@ def test_a_run_that_fails_from_the_start_says_so_and_ends(looped, tmp_path, capl
 
 def test_an_agent_that_is_not_finite_is_never_published(tmp_path, caplog):
     trainer = Trainer(TWO)
-    publish(trainer, tmp_path)
+    publish(trainer.learner, trainer.config, trainer.steps, tmp_path)
     before = arrays(tmp_path / "seed_1" / "agent.safetensors")
     mean = trainer.learner.agent.actor.mean.weight
     trainer.learner = eqx.tree_at(
         lambda it: it.agent.actor.mean.weight, trainer.learner, mean.at[1, 0, 0].set(jnp.nan) + 1
     )
     with caplog.at_level(logging.WARNING):
-        publish(trainer, tmp_path)
+        publish(trainer.learner, trainer.config, trainer.steps, tmp_path)
     assert "seed 1 is not published: ['actor'].mean.weight" in caplog.text
     after = arrays(tmp_path / "seed_1" / "agent.safetensors")
     assert all((after[name] == before[name]).all() for name in before)
