@@ -64,7 +64,7 @@ def save(folder: Path, step: int, tree: Any, meta: Mapping[str, Any], keep: int 
         "format": FORMAT,
         "step": step,
         "tree": signature(tree),
-        "keys": {name: str(jax.random.key_impl(x)) for name, x in arrays.items() if _is_key(x)},
+        "keys": {name: str(jax.random.key_impl(x)) for name, x in arrays.items() if is_key(x)},
         "files": described,
     }
     files[MANIFEST] = _sealed(manifest)
@@ -144,7 +144,8 @@ def differences(found: Mapping[str, list[Any]], wanted: Mapping[str, list[Any]])
     return lines
 
 
-def _is_key(leaf: Any) -> bool:
+def is_key(leaf: Any) -> bool:
+    """Whether an array holds random keys, which are no numbers."""
     return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
@@ -155,14 +156,14 @@ def _named(tree: Any) -> dict[str, Any]:
         name = jax.tree_util.keystr(path)
         if not (hasattr(leaf, "dtype") and hasattr(leaf, "shape")):
             raise TypeError(f"checkpoint: leaf {name} is a {type(leaf).__name__}, want an array")
-        if not _is_key(leaf) and str(leaf.dtype) not in STORABLE:
+        if not is_key(leaf) and str(leaf.dtype) not in STORABLE:
             raise TypeError(f"checkpoint: leaf {name} has dtype {leaf.dtype}, which has no format")
         leaves[name] = leaf
     return leaves
 
 
 def _on_host(leaves: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    plain = {name: jax.random.key_data(x) if _is_key(x) else x for name, x in leaves.items()}
+    plain = {name: jax.random.key_data(x) if is_key(x) else x for name, x in leaves.items()}
     return {name: np.asarray(x, order="C") for name, x in jax.device_get(plain).items()}
 
 

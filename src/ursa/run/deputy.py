@@ -16,6 +16,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ursa.checkpoint import is_key
+
 Leaves = Sequence[Any]
 Packed = tuple[Any, list[Any]]
 log = logging.getLogger(__name__)
@@ -37,14 +39,14 @@ def pack(leaves: Leaves) -> Packed:
     """
     numbers = [leaf.reshape(leaf.shape[0], -1) for leaf in leaves if _plain(leaf)]
     rest = [leaf for leaf in leaves if not _plain(leaf)]
-    plain = [jax.random.key_data(leaf) if _key(leaf) else leaf for leaf in rest]
+    plain = [jax.random.key_data(leaf) if is_key(leaf) else leaf for leaf in rest]
     return jnp.concatenate(numbers, axis=1), plain
 
 
 def kinds(leaves: Leaves) -> tuple[Any, ...]:
     """What `unpack` must know: the shape of numbers, the generator of keys, nothing of the rest."""
     return tuple(
-        leaf.shape if _plain(leaf) else str(jax.random.key_impl(leaf)) if _key(leaf) else None
+        leaf.shape if _plain(leaf) else str(jax.random.key_impl(leaf)) if is_key(leaf) else None
         for leaf in leaves
     )
 
@@ -69,10 +71,6 @@ unpacking = jax.jit(unpack, static_argnums=0)
 
 def _plain(leaf: Any) -> bool:
     return leaf.dtype == jnp.float32
-
-
-def _key(leaf: Any) -> bool:
-    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
 class Deputy:

@@ -57,11 +57,16 @@ class Plan:
         """Columns from one update to the next; the rows between wait for the last of them."""
         return max(1, self.config.train.steps_per_update // self.config.train.robots)
 
+    @property
+    def updates_each(self) -> int:
+        """Updates of a column that has any."""
+        return max(1, self.config.train.robots // self.config.train.steps_per_update)
+
     def updates_at(self, column: int) -> int:
         """How many updates follow the arrival of this column."""
         if column < self.prefill or column % self.stride:
             return 0
-        return max(1, self.config.train.robots // self.config.train.steps_per_update)
+        return self.updates_each
 
 
 def backend() -> tuple[str, str, int]:

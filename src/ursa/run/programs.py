@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ursa.checkpoint import is_key
 from ursa.config import Config
 from ursa.run.deputy import pack
 from ursa.run.learner import Learner, absorb, advance, choose, mind, newborn
@@ -60,11 +61,11 @@ def programs(plan: Plan) -> Programs:
     if plan.config not in _KNOWN:
         while len(_KNOWN) >= REMEMBERED:
             del _KNOWN[next(iter(_KNOWN))]
-        _KNOWN[plan.config] = compiled(plan)
+        _KNOWN[plan.config] = assembled(plan)
     return _KNOWN[plan.config]
 
 
-def compiled(plan: Plan) -> Programs:
+def assembled(plan: Plan) -> Programs:
     """Nothing is compiled yet: each of them when it is first called."""
 
     def mapped(count: int, learner: Any, row: Any, column: Any, updates: Any) -> Any:
@@ -111,6 +112,6 @@ def newborns(plan: Plan) -> Learner:
 
 def _stacked(leaves: tuple[Any, ...]) -> Any:
     """Through the host where it can be: one compilation per shape is what starting costs."""
-    if jnp.issubdtype(leaves[0].dtype, jax.dtypes.prng_key):
+    if is_key(leaves[0]):
         return jnp.stack(leaves)
     return jnp.asarray(np.stack([np.asarray(leaf) for leaf in leaves]))

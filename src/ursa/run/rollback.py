@@ -11,7 +11,6 @@ from jaxtyping import Float
 from ursa import checkpoint
 from ursa.errors import UserError
 from ursa.run.learner import FRESH, newborn, replaced, stream
-from ursa.run.plan import Plan
 from ursa.run.trainer import Trainer
 
 Array = np.ndarray
@@ -22,7 +21,7 @@ log = logging.getLogger(__name__)
 def watch(trainer: Trainer, dropped: Float[Array, "columns seeds"], out: Path) -> None:
     """Count failed updates; give a seed that keeps failing the agent of the newest checkpoint."""
     config, plan = trainer.config, trainer.plan
-    trainer.trouble = trainer.trouble.after(dropped, updates_each(plan))
+    trainer.trouble = trainer.trouble.after(dropped, plan.updates_each)
     for index in np.flatnonzero(trainer.trouble.due(config.train.patience)).tolist():
         trainer.trouble = trainer.trouble.rolled(index)
         count = int(trainer.trouble.rollbacks[index])
@@ -47,8 +46,3 @@ def watch(trainer: Trainer, dropped: Float[Array, "columns seeds"], out: Path) -
             f"did not help; what was saved stays in {out}. Start again with a lower "
             "--optimizer.learning-rate, and look at the rewards of your task"
         )
-
-
-def updates_each(plan: Plan) -> int:
-    """Updates of a column that has any."""
-    return max(1, plan.config.train.robots // plan.config.train.steps_per_update)

@@ -56,6 +56,7 @@ class Trainer:
 
     @property
     def learner(self) -> Learner:
+        """All seeds; put together when asked for, because programs take leaves."""
         return jax.tree.unflatten(self._parts.learner, self._leaves)
 
     @learner.setter
@@ -107,7 +108,7 @@ class Trainer:
             self.z,
             row.observation,
             row.first,
-            self.collector.renew(self.column) | begins,  # nobody has a skill yet
+            self.collector.renew(self.column) | begins,  # who begins has no skill
             np.int32(self.column),
         )
         return chosen
