@@ -132,7 +132,8 @@ def named(tree: Any) -> dict[str, Array]:
     """Every leaf on the host, by its path; random keys as their numbers."""
     plain = {}
     for at, leaf in jax.tree_util.tree_leaves_with_path(tree):
-        plain[jax.tree_util.keystr(at)] = jax.random.key_data(leaf) if checkpoint.is_key(leaf) else leaf
+        key = checkpoint.is_key(leaf)
+        plain[jax.tree_util.keystr(at)] = jax.random.key_data(leaf) if key else leaf
     return {name: np.asarray(leaf) for name, leaf in jax.device_get(plain).items()}
 
 
