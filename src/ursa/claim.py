@@ -12,6 +12,7 @@ from pathlib import Path
 from ursa import durable
 from ursa.errors import UserError
 
+NAMED = 0.5  # seconds that a process may take from holding a claim to saying so
 EVERYBODYS = stat.S_ISVTX | stat.S_IWOTH  # of a folder where every account may make files
 
 
@@ -26,8 +27,7 @@ class Claim:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            said = os.pread(lock, 200, 0).decode(errors="replace").strip() or "another process"
-            said = "".join(each if each.isprintable() else "?" for each in said)
+            said = _holder(lock)
             os.close(lock)
             raise UserError(
                 f"{what or path.with_suffix('')} is in use by {said}: wait until it ends, or "
@@ -43,8 +43,20 @@ class Claim:
     def close(self) -> None:
         """Let others have it. The file stays: removing it would let two hold two of them."""
         if self._lock >= 0:
+            with suppress(OSError):
+                os.ftruncate(self._lock, 0)  # whoever is next is not taken for this process
             os.close(self._lock)
             self._lock = -1
+
+
+def _holder(lock: int) -> str:
+    """Who holds the claim of a lock file; it may hold it and not have written so yet."""
+    until = time.monotonic() + NAMED
+    while not (said := os.pread(lock, 200, 0).decode(errors="replace").strip()):
+        if time.monotonic() > until:
+            return "another process"
+        time.sleep(0.005)
+    return "".join(each if each.isprintable() else "?" for each in said)
 
 
 def _opened(path: Path) -> int:

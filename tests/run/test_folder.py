@@ -1,10 +1,12 @@
 """The folder of a run: one writer at a time, and a note of what each start ran on."""
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -45,6 +47,26 @@ def test_of_many_starts_on_one_folder_exactly_one_wins(tmp_path):
     winner = starts[said.index("held\n")].pid
     refused = [line for line in said if line != "held\n"]
     assert all(f"in use by process {winner} on " in line for line in refused)
+
+
+def test_a_holder_that_has_not_said_its_name_yet_is_waited_for(tmp_path):
+    lock = os.open(tmp_path / "lock", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    name = threading.Timer(0.1, os.pwrite, (lock, b"process 7 on a robot\n", 0))
+    name.start()
+    with pytest.raises(UserError, match="in use by process 7 on a robot: wait"):
+        folder.claimed(tmp_path).__enter__()
+    name.join()
+    os.ftruncate(lock, 0)  # as on a full disk: it never says who it is
+    with pytest.raises(UserError, match="in use by another process: wait"):
+        folder.claimed(tmp_path).__enter__()
+    os.close(lock)
+
+
+def test_a_folder_let_go_names_nobody(tmp_path):
+    with folder.claimed(tmp_path):
+        pass
+    assert (tmp_path / "lock").read_text() == ""
 
 
 def test_the_lock_of_a_dead_process_is_taken_over(tmp_path):
