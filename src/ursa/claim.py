@@ -13,6 +13,7 @@ from ursa import durable
 from ursa.errors import UserError
 
 NAMED = 0.5  # seconds that a process may take from holding a claim to saying so
+LOOKS = 3  # at a claim that is held, before it is believed
 EVERYBODYS = stat.S_ISVTX | stat.S_IWOTH  # of a folder where every account may make files
 
 
@@ -24,15 +25,13 @@ class Claim:
     ) -> None:
         """Take it; UserError says who has `what`, by default the path without its suffix."""
         lock = _opened(path)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            said = _holder(lock)
+        holder = _taken(lock)
+        if holder is not None:
             os.close(lock)
             raise UserError(
-                f"{what or path.with_suffix('')} is in use by {said}: wait until it ends, or "
+                f"{what or path.with_suffix('')} is in use by {holder}: wait until it ends, or "
                 f"{advice}"
-            ) from None
+            )
         now = time.strftime("%Y-%m-%d %H:%M:%S")
         with suppress(OSError):  # a full disk: the lock is held, whoever finds it so
             os.ftruncate(lock, 0)
@@ -49,14 +48,25 @@ class Claim:
             self._lock = -1
 
 
-def _holder(lock: int) -> str:
-    """Who holds the claim of a lock file; it may hold it and not have written so yet."""
-    until = time.monotonic() + NAMED
-    while not (said := os.pread(lock, 200, 0).decode(errors="replace").strip()):
+def _taken(lock: int) -> str | None:
+    """Take the claim of a lock file, or say who holds it.
+
+    Who finds it held looks again: somebody may only have asked (`held`), or hold it and not have
+    written its name over that of a dead one yet.
+    """
+    until, looks = time.monotonic() + NAMED, 0
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return None
+        except BlockingIOError:
+            said = os.pread(lock, 200, 0).decode(errors="replace").strip()
+        looks += 1
+        if said and looks >= LOOKS:
+            return "".join(each if each.isprintable() else "?" for each in said)
         if time.monotonic() > until:
             return "another process"
         time.sleep(0.005)
-    return "".join(each if each.isprintable() else "?" for each in said)
 
 
 def _opened(path: Path) -> int:

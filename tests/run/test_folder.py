@@ -10,16 +10,18 @@ import threading
 
 import pytest
 
-from ursa import __version__
+from ursa import __version__, claim
 from ursa.errors import UserError
 from ursa.presets import tiny
 from ursa.run import folder
 
 HOLD = """
-import sys, time
+import sys
 from pathlib import Path
+from ursa import claim
 from ursa.errors import UserError
 from ursa.run.folder import claimed
+claim.NAMED = 60.0  # the winner may have to wait for a core before it writes its name
 try:
     with claimed(Path(sys.argv[1])):
         print("held", flush=True)
@@ -49,7 +51,8 @@ def test_of_many_starts_on_one_folder_exactly_one_wins(tmp_path):
     assert all(f"in use by process {winner} on " in line for line in refused)
 
 
-def test_a_holder_that_has_not_said_its_name_yet_is_waited_for(tmp_path):
+def test_a_holder_that_has_not_said_its_name_yet_is_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(claim, "NAMED", 60.0)
     lock = os.open(tmp_path / "lock", os.O_RDWR | os.O_CREAT)
     fcntl.flock(lock, fcntl.LOCK_EX)
     name = threading.Timer(0.1, os.pwrite, (lock, b"process 7 on a robot\n", 0))
@@ -57,10 +60,20 @@ def test_a_holder_that_has_not_said_its_name_yet_is_waited_for(tmp_path):
     with pytest.raises(UserError, match="in use by process 7 on a robot: wait"):
         folder.claimed(tmp_path).__enter__()
     name.join()
+    monkeypatch.setattr(claim, "NAMED", 0.0)
     os.ftruncate(lock, 0)  # as on a full disk: it never says who it is
     with pytest.raises(UserError, match="in use by another process: wait"):
         folder.claimed(tmp_path).__enter__()
     os.close(lock)
+
+
+def test_somebody_who_only_asks_keeps_nobody_out(tmp_path, monkeypatch):
+    (tmp_path / "lock").write_text("process 7 on a robot\n")  # which was killed
+    asking = os.open(tmp_path / "lock", os.O_RDONLY)
+    fcntl.flock(asking, fcntl.LOCK_SH)  # as `claim.held` does, for a moment
+    monkeypatch.setattr(claim.time, "sleep", lambda _: os.close(asking))
+    with folder.claimed(tmp_path):
+        assert (tmp_path / "lock").read_text().startswith(f"process {os.getpid()} on ")
 
 
 def test_a_folder_let_go_names_nobody(tmp_path):
