@@ -22,7 +22,7 @@ from ursa.live.outlet import MOST, Outlet, write_all
 from ursa.live.settings import Restarts
 from ursa.live.supervisor import GAVE_UP, LOCK, Supervisor
 
-SOON = 0.5  # s in which a thread that waits for nobody is long done
+SOON = 0.5  # s after which one that was sabotaged is believed to wait for somebody
 STATUS = Status(
     rows=1, total=2, rate=1.0, updates=0, mode="run", interventions=0, clamps=0, restarts=0
 )
@@ -30,6 +30,8 @@ STATUS = Status(
 
 class Direct:
     """Sabotage: whoever puts something writes it."""
+
+    _thread = SimpleNamespace(join=lambda patience: None, is_alive=lambda: False)  # it has none
 
     def __init__(self, sink, name):
         self.put, self.lost = (lambda thing, passing=False: sink(thing)), 0
@@ -49,6 +51,7 @@ class Pipe:
                 os.write(theirs, b"x" * 4096)
         os.set_blocking(theirs, True)
         self.stream = os.fdopen(theirs, "w")
+        self.boards, self._hung_up = [], False  # those that write into it
 
     def read(self):
         """All that was written, until the other end is closed."""
@@ -56,8 +59,19 @@ class Pipe:
             return file.read().decode()
 
     def hang_up(self):
-        with suppress(OSError):
+        """Once: the next file that is opened may have the same number."""
+        if not self._hung_up:
+            self._hung_up = True
             os.close(self.ours)
+
+    def close(self):
+        """The end of those who write, when none does any more: they know it by its number, too."""
+        for board in self.boards:
+            board.close()
+            board._outlet._thread.join(LIMIT)
+            assert not board._outlet._thread.is_alive()
+        with suppress(OSError):
+            self.stream.close()
 
 
 @pytest.fixture
@@ -67,8 +81,13 @@ def mute(monkeypatch):
     found = Pipe(full=True)
     yield found
     found.hang_up()
-    with suppress(OSError):
-        found.stream.close()
+    found.close()
+
+
+@pytest.fixture
+def patient(monkeypatch):
+    """Somebody reads, whenever the processor has time for it."""
+    monkeypatch.setattr(dashboard, "READING", LIMIT)
 
 
 def patiently(act):
@@ -81,11 +100,11 @@ def patiently(act):
     return acted
 
 
-def waiting(act):
+def waiting(act, patience=SOON):
     """A thread that does something, which takes no time if it waits for nobody."""
     thread = Thread(target=patiently(act), daemon=True)
     thread.start()
-    thread.join(SOON)
+    thread.join(patience)
     return thread
 
 
@@ -103,7 +122,9 @@ def shown_and_said(board):
 
 
 def board_on(pipe):
-    return Dashboard(stream=pipe.stream, clock=iter(range(0, 10**6, 10)).__next__)
+    board = Dashboard(stream=pipe.stream, clock=iter(range(0, 10**6, 10)).__next__)
+    pipe.boards.append(board)
+    return board
 
 
 @pytest.fixture(autouse=True)
@@ -130,7 +151,7 @@ def test_a_board_that_writes_by_itself_would_wait_for_a_reader(mute, monkeypatch
     thread.join(LIMIT)
 
 
-def test_a_reader_who_comes_back_is_told_how_much_is_missing():
+def test_a_reader_who_comes_back_is_told_how_much_is_missing(patient):
     pipe = Pipe(full=True)
     board = board_on(pipe)
     for number in range(MOST + 11):
@@ -140,8 +161,7 @@ def test_a_reader_who_comes_back_is_told_how_much_is_missing():
     found = []
     reader = Thread(target=lambda: found.append(pipe.read()))
     reader.start()
-    board.close()
-    pipe.stream.close()
+    pipe.close()
     reader.join(LIMIT)
     lines = found[0].lstrip("x").splitlines()
     gaps = [it for it in lines if it.endswith(" messages are missing here, nobody read them")]
@@ -151,7 +171,7 @@ def test_a_reader_who_comes_back_is_told_how_much_is_missing():
     assert len(lines) == MOST + 11 - lost + len(gaps)
 
 
-def test_at_the_end_the_last_words_are_there_for_whoever_reads_however_slowly():
+def test_at_the_end_the_last_words_are_there_for_whoever_reads_however_slowly(patient):
     pipe, words = Pipe(full=False), "word " * 1000  # some sixty times this fill a pipe
     board = board_on(pipe)
     found = []
@@ -159,8 +179,7 @@ def test_at_the_end_the_last_words_are_there_for_whoever_reads_however_slowly():
     for number in range(200):
         board.say(f"{words}{number}")
     reader.start()
-    board.close()
-    pipe.stream.close()
+    pipe.close()
     reader.join(LIMIT)
     assert found[0].splitlines() == [f"ursa: {words}{number}" for number in range(200)]
 
@@ -179,7 +198,7 @@ def test_nor_is_a_stream_that_was_closed_under_us():
     board.say("hello")
 
 
-def put_back(monkeypatch):
+def put_back(monkeypatch, patience):
     """Whether a terminal is left as it was, though somebody waits for a reader of his words."""
     theirs, ours = os.openpty()
     monkeypatch.setattr(keys.sys, "stdin", os.fdopen(ours, "r", closefd=False))
@@ -192,7 +211,7 @@ def put_back(monkeypatch):
             words.put(b"x" * 2**20)
             assert not words.settle(SOON / 5)
 
-    thread = waiting(act)
+    thread = waiting(act, patience)
     found = not thread.is_alive()
     reader = Thread(target=patiently(lambda: [os.read(theirs, 2**16) for _ in iter(int, 1)]))
     reader.start()  # now, so that all come to their end
@@ -205,13 +224,13 @@ def put_back(monkeypatch):
 
 
 def test_a_terminal_that_nobody_reads_is_put_back_at_once(monkeypatch):
-    assert put_back(monkeypatch)
+    assert put_back(monkeypatch, LIMIT)
 
 
 def test_one_who_waits_until_all_was_read_would_never_leave(monkeypatch):
     """Sabotage."""
     monkeypatch.setattr(keys, "AT_ONCE", keys.termios.TCSADRAIN)
-    assert not put_back(monkeypatch)
+    assert not put_back(monkeypatch, SOON)
 
 
 # ---- with a robot -----------------------------------------------------------------------------
