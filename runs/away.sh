@@ -2,12 +2,13 @@
 # Training on a machine that is only lent, by commands that may not last as long as the training:
 #   runs/away.sh start HOME NAME ARGS...       copies the source to HOME and trains there, detached
 #   runs/away.sh wait HOME SECONDS             until all have ended, one dies or the time is over
-#   python runs/pace.py HOME SECONDS           when each will end, and whether all do by then
+#   python runs/pace.py HOME SECONDS           when each will end, and whether all do by then (else status 3)
 #   runs/away.sh drop HOME NAME                tells one to save and end; the others go on
 #   runs/away.sh bring HOME NAME OUT SEED...   packs settings, diary and agents (runs/pack.py)
 # ARGS are those of `ursa train`; with `--train.checkpoint-every` as long as the run, no time goes
 # into checkpoints that nobody could resume. Libraries are looked for in carry/, too.
 set -euo pipefail
+shopt -s nullglob
 (($# >= 3)) || { sed -n '2,9s/^# //p' "$0" >&2; exit 2; }
 what=$1 home=$2
 shift 2
@@ -17,6 +18,7 @@ python=${PYTHON:-python3}
 progress() {
   for run in "$home"/outputs/*/; do
     name=$(basename "$run")
+    test -e "$home/$name.log" || continue  # dropped
     state=training
     test -e "$home/$name.rc" && state="ended with $(cat "$home/$name.rc")"
     echo "$name: $state; $(tail -n 1 "$run/metrics.jsonl" 2>/dev/null | cut -c "1-${SHOWN:-400}")"
@@ -38,7 +40,8 @@ start)
   ;;
 drop)
   group=$(cat "$home/$1.pid")
-  kill -TERM -- "-$group"  # in order: a GPU that others share does not like sudden deaths
+  # In order: a GPU that others share does not like sudden deaths. One that has ended is forgotten.
+  kill -TERM -- "-$group" 2>/dev/null || true
   while kill -0 -- "-$group" 2>/dev/null; do sleep 1; done
   rm -f "$home/$1.log" "$home/$1.rc"
   ;;

@@ -1,7 +1,7 @@
 """When the trainings on a lent machine will end: `python runs/pace.py HOME [SECONDS]`.
 
 One line for each that is still at it: steps, milliseconds a step over the newer half of its diary,
-seconds until its end. Exit status 1 says that one of them needs more than SECONDS, or has no pace
+seconds until its end. Exit status 3 says that one of them needs more than SECONDS, or has no pace
 yet: time to let another go (`runs/away.sh drop`).
 """
 
@@ -11,6 +11,8 @@ import math
 import sys
 import time
 from pathlib import Path
+
+LATE = 3  # none of the statuses that a crash has
 
 
 def left(run: Path, now: float) -> tuple[int, float, float]:
@@ -39,7 +41,7 @@ def main() -> int:
         steps, pace, needed = left(options.home / "outputs" / log.stem, time.time())
         print(f"{log.stem}: {steps:,} steps, {1e3 * pace:.2f} ms a step, {needed:.0f} s to go")
         late |= not needed <= options.seconds
-    return int(late)
+    return LATE if late else 0
 
 
 if __name__ == "__main__":

@@ -34,8 +34,8 @@ def parts(state: AgentState, law: Any) -> dict[str, Any]:
     return tree | ({"feature": law.feature} if isinstance(law, Discovered) else {})
 
 
-def publish(learner: Learner, config: Config, steps: int, out: Path, *, half: bool = False) -> None:
-    """Write every seed's agent; `half` keeps 16 bits of each number (for shipping).
+def publish(learner: Learner, config: Config, steps: int, out: Path) -> None:
+    """Write every seed's agent.
 
     An agent that holds a number that is not finite is not written: the last good one stays.
     """
@@ -48,7 +48,7 @@ def publish(learner: Learner, config: Config, steps: int, out: Path, *, half: bo
             log.warning("step %d: seed %d is not published: %s", steps, seed, bad)
             continue
         place = out / f"seed_{seed}"
-        write(place / "agent.safetensors", tree, steps, half=half)
+        write(place / "agent.safetensors", tree, steps)
         if repertoire is not None:
             repertoire.save(place / "repertoire.npz")
     write_whole(out / "config.json", durable.to_json(asdict(config)))
@@ -64,8 +64,11 @@ def unsound(tree: Any) -> str:
     )
 
 
-def write(path: Path, tree: Any, steps: int, *, half: bool) -> None:
-    """Leaves by their path in the tree, and after how many control steps it was."""
+def write(path: Path, tree: Any, steps: int, *, half: bool = False) -> None:
+    """Leaves by their path in the tree, and after how many control steps it was.
+
+    `half` keeps 16 bits of each number (for shipping).
+    """
     leaves = jax.tree_util.tree_leaves_with_path(tree)
     arrays = {jax.tree_util.keystr(at): np.asarray(leaf) for at, leaf in leaves}
     if half:
