@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "ursa"
 # A room may import itself and the floors below it, never a neighbour on its own floor.
 FLOORS = (
     {"errors", "machine"},
-    {"types", "config", "durable"},
+    {"types", "config", "durable", "flags"},
     {"presets"},
     {"nn", "replay", "robot", "checkpoint", "segments", "journal", "claim"},
     {"shared"},
@@ -34,6 +34,7 @@ WITHOUT_JAX = {
     "types",
     "config",
     "presets",
+    "flags",
     "durable",
     "claim",
     "robot",

@@ -107,14 +107,12 @@ def dispatch(arguments: Sequence[str], commands: Mapping[str, Command]) -> int:
 
 
 def call(name: str, command: Command, arguments: Sequence[str]) -> int:
-    """Let tyro turn `arguments` into the function's parameters, and call it."""
+    """Turn `arguments` into the function's parameters, and call it."""
     if command.parses:
         return command.load()(arguments) or 0
-    import tyro
+    from ursa import flags  # tyro takes a moment: not for a list of commands
 
-    config = (tyro.conf.FlagCreatePairsOff,)
-    code = tyro.cli(command.load(), args=arguments, prog=f"ursa {name}", config=config)
-    return code or 0
+    return flags.parsed(command.load(), arguments, f"ursa {name}") or 0
 
 
 def overview(commands: Mapping[str, Command]) -> str:

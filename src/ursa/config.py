@@ -12,7 +12,7 @@ from ursa.errors import UserError, brief, listed
 
 @dataclass(frozen=True, kw_only=True)
 class WorldConfig:
-    """The world model W: sizes of the DayDreamer A1 configuration."""
+    """The world model W; in the preset `paper` of the sizes of the DayDreamer A1 configuration."""
 
     deter: int = 256  # recurrent state
     units: int = 256  # width inside the recurrent model
@@ -46,7 +46,7 @@ class BehaviorConfig:
     entropy_target: float = 0.5  # of the range between min_std and max_std
     huber: float = 1e-3  # where the distance turns from square to line
     margin: float = 1.0  # share of delta beyond which the skill constraint counts as violated
-    safety: bool = True  # False: lambda_safe = 0 (ablation)
+    safety: bool = True  # no safety is an ablation: lambda_safe = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,8 +94,8 @@ class TrainConfig:
     robots: int = 32  # robots of a seed
     prefill: int = 5_000  # random control steps before the first update
     steps_per_update: int = 32  # control steps of a seed per update
-    batch: int = 32  # sequences; batch * length = 1024 dream starts
-    length: int = 32
+    batch: int = 32  # sequences; batch * length are the dream starts of an update
+    length: int = 32  # control steps of a sequence
     replay_size: int = 1_000_000
     checkpoint_every: int = 100_000  # control steps
     log_every: int = 4_000  # control steps
@@ -120,10 +120,10 @@ class DominicConfig:
 class ForwardConfig:
     """The forward task, where the paper leaves a term undefined: our default, the alternative."""
 
-    speed: str = "clipped"  # r_velx = clip(v / desired_speed, -1, 1) | raw: v in m/s
-    lateral: str = "squared"  # r_vely = v^2 | absolute: |v|
-    yaw: str = "squared"  # r_yaw = w^2 | absolute: |w|
-    cost: str = "printed"  # 0.7 - r_upr | hinged: never below 0
+    speed: str = "clipped"  # r_velx, clipped: clip(v / desired_speed, -1, 1) | raw: v in m/s
+    lateral: str = "squared"  # r_vely, squared: v^2 | absolute: |v|
+    yaw: str = "squared"  # r_yaw, squared: w^2 | absolute: |w|
+    cost: str = "printed"  # printed: 0.7 - r_upr | hinged: never below 0
     desired_speed: float = 0.3  # m/s at which `clipped` is full
     joints: tuple[str, ...] = ()  # which joints phi reads beside the height; none named: all
 
@@ -132,8 +132,8 @@ class ForwardConfig:
 class VelocityConfig:
     """The velocity task: how the cost reads the posture terms."""
 
-    # False: ungated terms, so that a bad hip does not make the cost jump by 1.4. The safe set is
-    # the same either way: when all four are above 0.7, every gate is open. True: as printed.
+    # gated: the terms as printed; not gated: a bad hip does not make the cost jump by 1.4. The safe
+    # set is the same either way: when all four are above 0.7, every gate is open.
     gated: bool = False
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-import tyro
-from tyro.conf import FlagCreatePairsOff, arg
+from tyro.conf import arg
 
 from ursa.config import Config
 from ursa.errors import UserError
+from ursa.flags import parsed
 from ursa.presets import PRESETS, preset
 from ursa.run import folder, preflight, settings, start, stop
 
@@ -39,7 +39,7 @@ class Flags(Config):
     # where the other settings come from
     preset: Literal["paper", "literal", "laptop", "tiny"] = "laptop"
     steps: Annotated[int | None, arg(metavar="INT")] = None  # short for --train.steps
-    out: Annotated[Path | None, arg(metavar="FOLDER")] = None  # where to write; None: a new one
+    out: Annotated[Path | None, arg(metavar="FOLDER")] = None  # where to write; unset: a new one
     resume: Annotated[Path | None, arg(metavar="FOLDER")] = None  # go on with the run there
     quiet: bool = False  # no progress line
 
@@ -106,14 +106,8 @@ def understood(
 ) -> F:
     """Flags of a kind, where whatever is not said is as in `base` and `kept`."""
     values = {item.name: getattr(base, item.name) for item in fields(Config)}
-    return tyro.cli(
-        kind,
-        args=list(arguments),
-        default=kind(**values, **kept),
-        prog=program,
-        description=description,
-        config=(FlagCreatePairsOff,),
-    )
+    default = kind(**values, **kept)
+    return parsed(kind, arguments, program, default=default, description=description)
 
 
 def settled(flags: Flags) -> tuple[Config, Path]:
