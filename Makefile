@@ -16,12 +16,16 @@ unexport PYTHONPATH
 unexport PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test soak check format lock bench clean
+.PHONY: help setup cuda train test soak check format lock bench clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: .venv/.stamp  ## install everything, hash-checked, into .venv (once)
+
+cuda: setup  ## let JAX use an NVIDIA GPU: its libraries into .venv, too (gigabytes, once)
+	.uv/bin/uv pip install --python $(BIN)/python "jax[cuda13]==$$($(BIN)/python -c \
+	    'from importlib.metadata import version; print(version("jax"))')"
 
 train: setup  ## discover skills with a simulated A1, then see them (about ten minutes; OUT=outputs/first)
 	@if test -e $(OUT)/config.json; then $(BIN)/ursa train --resume $(OUT); \

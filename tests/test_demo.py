@@ -10,9 +10,12 @@ import pytest
 
 from evaluate.born import born
 from runs import A1, POINT, quickly
-from ursa.demo import demo
+from ursa.demo import demo, drawing, scene
 from ursa.demo import stage as module
-from ursa.demo.stage import camera, scouts, six, spread, table
+from ursa.demo.delivery import delivered
+from ursa.demo.drawing import camera
+from ursa.demo.label import Label, number, of_damage, of_skill
+from ursa.demo.stage import middle, scouts, six, spread, table
 from ursa.errors import UserError
 from ursa.evaluate import rollout
 from ursa.evaluate.rollout import Rollouts
@@ -37,9 +40,11 @@ def short(monkeypatch):
     """Rollouts of a few steps and small pictures: what they add up to is tested elsewhere."""
     for place in (rollout, play):
         monkeypatch.setattr(place, "STEPS", 30)
-    for name, given in {"SETTLE": 10, "SECONDS": 0.5, "WIDTH": 64, "HEIGHT": 48}.items():
-        monkeypatch.setattr(module, name, given)
-    monkeypatch.setattr(rollout, "SETTLE", 10)
+    for place in (rollout, scene):
+        monkeypatch.setattr(place, "SETTLE", 10)
+    monkeypatch.setattr(scene, "SECONDS", 0.5)
+    for name, given in {"WIDTH": 64, "HEIGHT": 48}.items():
+        monkeypatch.setattr(drawing, name, given)
 
 
 def done(feature, speed, unsafe=None):
@@ -68,9 +73,9 @@ def test_the_whole_show(run, short, tmp_path, capsys, monkeypatch):
         gl.backend()
     except UserError as error:
         pytest.skip(str(error))
-    monkeypatch.setattr(module, "_moving", lambda: ".gif")
-    out = tmp_path / "show"
-    assert demo(run, damage="FL.upper", out=out) == 0
+    monkeypatch.setattr(module, "moving", lambda: ".gif")
+    out = run / "demo"  # of its own: another agent's pictures are elsewhere
+    assert demo(run, damage="FL.upper") == 0
     assert sorted(it.name for it in out.iterdir()) == [
         "damage.gif",
         "damage.png",
@@ -95,6 +100,53 @@ def test_the_whole_show(run, short, tmp_path, capsys, monkeypatch):
     assert re.search(r"before +-?\d+\.\d +-?\d\.\d\d +\d\.\d\d", said)
     assert "after FL.upper broke" in said
     assert f"-> {out / 'damage.png'}" in said
+
+
+def test_a_show_that_is_interrupted_leaves_the_pictures_of_the_last_one(tmp_path):
+    (tmp_path / "skills.mp4").write_text("old")
+    (tmp_path / "notes.txt").write_text("mine")
+
+    def interrupted() -> None:
+        with delivered(tmp_path) as place:
+            (place / "skills.gif").write_text("new")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert {it.name for it in tmp_path.iterdir()} == {"skills.mp4", "notes.txt"}
+    with delivered(tmp_path) as place:
+        (place / "skills.gif").write_text("new")
+        assert (tmp_path / "skills.mp4").read_text() == "old"
+    # The old video was of the same show, in another format: it would stand beside new pictures.
+    assert {it.name: it.read_text() for it in tmp_path.iterdir()} == {
+        "skills.gif": "new",
+        "notes.txt": "mine",
+    }
+
+
+def test_labels_tell_the_number_and_where_skills_are_velocities_what_was_asked_and_done():
+    found = replace(done(np.zeros((2, 2)), [0.578, -0.002]), yaw_rate=np.array([0.31, -1.96]))
+    z = np.array([-0.4, 2.0])
+    assert of_skill(3961, z, found, 0, velocity=False) == Label("skill 3961", "0.58 m/s")
+    assert of_skill(7, z, found, 1, velocity=True) == Label(
+        "skill 7", f"{number(-0.4)} → +0.00 m/s\n+2.0 → {number(-2.0, 1)} rad/s"
+    )
+    assert number(-0.4) == "\N{MINUS SIGN}0.40"
+    assert number(-0.001) == "0.00"
+
+
+def test_labels_of_damage_tell_what_is_broken_and_what_comes_of_it():
+    found = replace(done(np.zeros((1, 2)), [0.07]), ret=np.array([299.4]))
+    what = "front right and hind left legs frozen"
+    assert of_damage(what, "old skill 12", "0.07 m/s", found, 0) == Label(
+        "front right and hind\nleft legs frozen\nold skill 12", "return 299\n0.07 m/s"
+    )
+
+
+def test_the_rollout_that_is_drawn_is_the_one_in_the_middle():
+    ret = np.array([9.0, 9, 9, 9, 9, 4, 1, 3, 5, 2])
+    assert ret[middle(ret, 5)] == 3
+    assert middle(ret, 5) == 7
 
 
 def test_rows_are_taken_farthest_first():
@@ -143,8 +195,19 @@ def test_the_table_is_made_of_medians():
         ["after", "FL", "broke", "300.0", "0.10", "0.00"],
         ["after", "8", "trials", "700.0", "0.40", "0.00"],
     ]
+    assert "hardly" not in table("FL", found)
     last = table("FL", found, 5, same=True).splitlines()[-1]
     assert last == "the old skill is still the best of the 5 tried: it stays"
+
+
+def test_a_damage_that_hardly_matters_is_said_to():
+    found = done(np.zeros((15, 2)), np.zeros(15))
+    last = table("BL", replace(found, ret=np.repeat([907.0, 855.0, 880.0], 5))).splitlines()[-1]
+    assert last.startswith(
+        "BL hardly matters for this agent: its old skill keeps 94% of its return"
+    )
+    negative = replace(found, ret=np.repeat([-9.0, -10.0, -9.0], 5))
+    assert "hardly" not in table("BL", negative)
 
 
 def test_broken_joints_are_seen_from_their_side():
@@ -167,12 +230,32 @@ def test_what_cannot_be_shown_is_refused_before_anything_moves(run, tmp_path, mo
     with pytest.raises(UserError, match="dominic discovers no skills to show"):
         demo(baseline, out=tmp_path / "out")
     (tmp_path / "taken").write_text("")
+    with pytest.raises(UserError, match=r"nowhere holds no agent: it does not exist; give the"):
+        demo(tmp_path / "nowhere")
+    with pytest.raises(UserError, match=r"taken holds no agent: it is a file; give the folder"):
+        demo(tmp_path / "taken")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match=r"empty holds no agent; give the folder of a run"):
+        demo(tmp_path / "empty")
     with pytest.raises(UserError, match=r"taken is a file: give another --out"):
         demo(run, out=tmp_path / "taken" / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_to_refuse_takes_no_jax():
-    program = "import sys, ursa.demo; print('jax' in sys.modules, 'mujoco' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+@pytest.mark.parametrize(
+    "call", ["demo(Path('/nothing'))", "demo(Path('a1-forward'), damage='XX')"]
+)
+def test_to_refuse_takes_no_jax(call, tmp_path):
+    program = f"""
+import sys
+from pathlib import Path
+from ursa.demo import demo
+from ursa.errors import UserError
+try:
+    {call}
+except UserError:
+    print('jax' in sys.modules, 'mujoco' in sys.modules)
+"""
+    words = [sys.executable, "-c", program]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
     assert done.stdout == "False False\n", done.stderr

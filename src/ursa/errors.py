@@ -6,7 +6,7 @@ import difflib
 import reprlib
 from collections.abc import Iterable, Sequence
 
-OF_MAKE_SETUP = ("bullet", "video")  # extras that `make setup` installs
+OF_MAKE = {"bullet": "setup", "video": "setup", "cuda": "cuda"}  # extras, and what installs them
 SCREEN = 20  # lines of a list before "and so many more"
 SHORTENED = reprlib.Repr()
 SHORTENED.maxstring = SHORTENED.maxother = 80
@@ -58,7 +58,7 @@ def listed(lines: Sequence[str], most: int = SCREEN) -> str:
 
 def install(extra: str) -> str:
     """How to get what an extra of the package brings, from an index or in a clone of it."""
-    clone = "make setup, or " if extra in OF_MAKE_SETUP else ""
+    clone = f"make {OF_MAKE[extra]}, or " if extra in OF_MAKE else ""
     return f"pip install 'ursa-robot[{extra}]' (in a clone: {clone}pip install '.[{extra}]')"
 
 

@@ -27,13 +27,13 @@ def test_one_robot_alone_is_told_beside_the_other_damages(tmp_path):
     begin = "one robot, 360 k steps: "
     found = [it for it in filled(tmp_path) if it.claim.text.startswith(begin)]
     assert [it.ours for it in found] == [
-        "2.00 [2.00, 2.00] (n = 2)",  # of four legs one is lost, one tied
-        "1.75 [1.50, 2.00] (n = 2)",
-        "2.50 [2.00, 3.00] (n = 2)",  # the last whole quarter of an hour, not the rest after it
-        "1.50 [1.50, 1.50] (n = 2)",
+        "2.00, range 2.00 to 2.00 (n = 2)",  # of four legs one is lost, one tied
+        "1.75, range 1.50 to 2.00 (n = 2)",
+        "2.00 and 3.00 (n = 2)",  # the last whole quarter of an hour, not the rest after it
+        "1.50 and 1.50 (n = 2)",
     ]
     assert [it.verdict for it in found] == ["-", "yes", "-", "-"]
-    assert {it.claim.command for it in found} == {"ursa reproduce alone"}
+    assert {it.claim.command for it in found} == {"ursa reproduce alone --results again"}
     numbers = [it.number for it in CLAIMS if it.kind == "simulated"]
     assert numbers == sorted(numbers)
 

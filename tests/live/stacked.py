@@ -1,6 +1,7 @@
 """A whole run with stub actor, stub learner and a robot of arithmetic, to be killed in any part."""
 
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -19,6 +20,8 @@ from ursa.shared import keeper, place, pulse
 
 TESTS = Path(__file__).parents[1]
 LIMIT = 120.0  # s for anything to happen: only a stack that does not go on at all takes so long
+# A busy machine may hold up any process for seconds: whoever is brisk takes that for a hang.
+PATIENT = Patience(gate=20.0, recorder=20.0, learner=20.0, actor=20.0, start=LIMIT, end=60.0)
 BRISK = Patience(gate=2.0, recorder=2.0, learner=2.0, actor=2.0, start=60.0, end=20.0)
 STUBS = Modules(
     recorder="live.stub_recording", actor="live.stub_acting", learner="live.stub_learning"
@@ -27,9 +30,16 @@ AGAIN = Restarts(first=0.01, most=0.1, healthy=5.0, window=600.0, allowed=1000)
 
 
 def free_port():
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+    """Below those that the kernel gives to whoever asks for any: it is still free when it is used,
+    and while a robot is switched off."""
+    while True:
+        port = secrets.choice(range(10_000, 30_000))
+        with (
+            suppress(OSError),
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as found,
+        ):
+            found.bind(("127.0.0.1", port))
+            return port
 
 
 def live_of(folder, **changes):
@@ -39,7 +49,7 @@ def live_of(folder, **changes):
         clock=f"shared:{folder / 'clock'}",
         acknowledge="emulator",
         modules=STUBS,
-        patience=BRISK,
+        patience=PATIENT,
         restarts=AGAIN,
         blackbox=1.0,
         skill=LAYOUT.skill,

@@ -272,9 +272,8 @@ def stopped_while_the_loop_is_blocked(scene, terminal, limit):
         scene.start()
         scene.runs()
         os.write(terminal[0], b" ")
-        until(
-            lambda: supervisor._pressed._slots.number == 1, "the stop is in the gate's memory", SOON
-        )
+        pressed = supervisor._pressed._slots
+        until(lambda: pressed.number == 1, "the stop is in the gate's memory", limit)
         assert loop.is_alive()
         return scene.lets(lambda: is_limp(scene.robot.command), every=1)
     finally:

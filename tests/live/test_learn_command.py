@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from live.carriers import LIVE, begun
-from live.stacked import AGAIN, BRISK, STUBS, TESTS, until
+from live.stacked import AGAIN, LIMIT, PATIENT, STUBS, TESTS, until
 from log.logs import LAYOUT, quick, served, step
 from ursa.channel import channel, secret
 from ursa.errors import UserError
@@ -24,8 +24,8 @@ from ursa.shared import place, pulse
 def root(tmp_path, monkeypatch):
     path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
     monkeypatch.setenv("PYTHONPATH", path)  # where the learner is found that learns nothing
-    brisk = replace(BRISK, gate=0.0)
-    stubbed = replace(replica.Live(), modules=STUBS, patience=brisk, restarts=AGAIN)
+    patient = replace(PATIENT, gate=0.0)
+    stubbed = replace(replica.Live(), modules=STUBS, patience=patient, restarts=AGAIN)
     monkeypatch.setattr(replica, "Live", lambda: stubbed)
     found = quick(tmp_path)
     yield found
@@ -40,7 +40,7 @@ class Learner:
         self.out, self.ready = out, threading.Event()
         self.thread = threading.Thread(target=self.run)
         self.thread.start()
-        self.ready.wait(60)
+        assert self.ready.wait(LIMIT)
 
     def run(self):
         key = secret.make(self.out / secret.NAME)

@@ -229,6 +229,7 @@ def test_only_what_a_process_wrote_itself_is_told_and_no_more_than_a_few_lines(t
     assert said == []
     os.write(log.handle, b"".join(b"line %d\n" % each for each in range(9)) + b"x" * 400)
     log.tell(3)
+    assert log._outlet.settle(LIMIT)
     log.close()
     assert said == [f"the end of {path}:\n  line 7\n  line 8\n  {'x' * 297}..."]
 

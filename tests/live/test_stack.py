@@ -8,11 +8,13 @@ import json
 import os
 import random
 import signal
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 
-from live.stacked import AGAIN, STUBS, recorded, stacked, until
+from live import stacked as stacks
+from live.stacked import AGAIN, LIMIT, STUBS, recorded, stacked, until
 from log.logs import quick
 from sizes import SEED, patience, size
 from ursa.gate import mailbox
@@ -21,7 +23,8 @@ from ursa.live import settings, stop_command
 
 KILLS = size("URSA_STACK_KILLS")
 ROLES = ("gate", "actor", "recorder", "learner", "supervisor")
-BRISK = replace(STUBS, gate="live.stub_gating_brisk")  # waits for two seconds, not for a minute
+WARY = replace(STUBS, gate="live.stub_gating_brisk")  # waits for two seconds, not for a minute
+BRISK = {"modules": WARY, "patience": stacks.BRISK}  # where it is the hangs that matter
 BESIDE = KILLS // 5, KILLS // 10  # hangs of anybody, and robots switched off, beside the kills
 SOON = 8.0  # s after which a sabotaged stack is believed to stand still; four times its patience
 
@@ -33,8 +36,7 @@ def folder(tmp_path):
 
 def strike(stack, role, hang):
     """Kill or hang one process; what needs a person (a new start) is done."""
-    pid = until(lambda: stack.pid(role), f"{role} lives")
-    os.kill(pid, signal.SIGSTOP if hang else signal.SIGKILL)
+    pid = struck(stack, role, signal.SIGSTOP if hang else signal.SIGKILL)
     if role == "robot":
         if hang:
             os.kill(pid, signal.SIGCONT)  # time stood still, nobody could notice
@@ -49,6 +51,19 @@ def strike(stack, role, hang):
             stack.start()
     else:  # looked after by the supervisor: another process takes over
         until(lambda: stack.pid(role) != pid, f"another {role} than {pid}\n{stack.said()}")
+
+
+def struck(stack, role, number):
+    """Its process, which has that signal now. On a busy machine one may just have been killed for
+    a hang: then the next is struck."""
+    while True:
+        pid = until(lambda: stack.pid(role), f"{role} lives")
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            until(lambda pid=pid: stack.pid(role) != pid, f"another {role}\n{stack.said()}")
+        else:
+            return pid
 
 
 def strikes(rng, kills, hangs, robots):
@@ -91,7 +106,7 @@ def test_thirty_random_kills_and_hangs_beside_lose_no_acknowledged_row(folder):
     seed = 20260101 + SEED
     print(f"seed {seed}")
     rng = random.Random(seed)
-    with stacked(folder, modules=BRISK) as stack:
+    with stacked(folder, **BRISK) as stack:
         most, lost, changed, faults = ravage(stack, strikes(rng, KILLS, *BESIDE), rng)
         assert most > 5 * KILLS
         assert (lost, changed, faults) == ([], [], [])
@@ -100,7 +115,7 @@ def test_thirty_random_kills_and_hangs_beside_lose_no_acknowledged_row(folder):
 @pytest.fixture(scope="module")
 def shared_run(tmp_path_factory):
     """One robot and folder for the tests below; each finds the run under way, or starts it."""
-    with stacked(quick(tmp_path_factory.mktemp("run")), modules=BRISK) as stack:
+    with stacked(quick(tmp_path_factory.mktemp("run"))) as stack:
         yield stack
 
 
@@ -113,9 +128,19 @@ def run(shared_run):
     return shared_run
 
 
+@contextmanager
+def otherwise(stack, **changes):
+    """With other settings for those who start in this block."""
+    settings.write(stack.folder, replace(stack.live, **changes))
+    try:
+        yield
+    finally:
+        settings.write(stack.folder, stack.live)
+
+
 def test_two_starts_on_one_folder_one_wins(run):
     second = run.another()
-    assert second.wait(60) == 2
+    assert second.wait(LIMIT) == 2
     assert f"{run.folder} is in use by process {run.supervisor.pid}" in run.said()
     run.grows()
 
@@ -133,7 +158,8 @@ def stopped(stack):
     return mode
 
 
-def test_a_stop_stays_until_a_person_acknowledges_then_the_robot_runs_again(run):
+def test_a_stop_stays_until_a_person_acknowledges_then_the_robot_runs_again(run, monkeypatch):
+    monkeypatch.setattr(stop_command, "WAIT", LIMIT)
     assert stopped(run) is Mode.FAULT
     os.kill(run.pid("gate"), signal.SIGKILL)  # also when the gate starts anew
     ears = mailbox.Listener(run.folder)
@@ -148,15 +174,19 @@ def test_a_stop_stays_until_a_person_acknowledges_then_the_robot_runs_again(run)
 
 
 def test_when_the_supervisor_hangs_the_gate_lays_the_robot_down_and_all_goes_on_when_it_wakes(run):
-    until(lambda: left(run) is Mode.RUN, "it runs")
-    gate = run.pid("gate")
-    os.kill(run.supervisor.pid, signal.SIGSTOP)
-    until(lambda: not running(gate), "the gate ended by itself")
-    assert left(run) is Mode.DAMP
-    os.kill(run.supervisor.pid, signal.SIGCONT)
-    until(lambda: run.pid("gate") != gate, "another gate")
-    run.grows()
-    assert "nobody looked after the gate for 2 s: the gate laid the robot down" in run.said()
+    with otherwise(run, modules=WARY):
+        assert run.end() == 130
+        run.start()
+        run.grows()
+        until(lambda: left(run) is Mode.RUN, "it runs")
+        gate = run.pid("gate")
+        os.kill(run.supervisor.pid, signal.SIGSTOP)
+        until(lambda: not running(gate), "the gate ended by itself")
+        assert left(run) is Mode.DAMP
+        os.kill(run.supervisor.pid, signal.SIGCONT)
+        until(lambda: run.pid("gate") != gate, "another gate")
+        run.grows()
+        assert "nobody looked after the gate for 2 s: the gate laid the robot down" in run.said()
 
 
 def test_when_the_supervisor_is_killed_the_others_lay_the_robot_down_and_end(run):
@@ -169,9 +199,9 @@ def test_when_the_supervisor_is_killed_the_others_lay_the_robot_down_and_end(run
 
 def test_a_run_ends_in_order_when_it_has_its_rows(shared_run):
     goal = shared_run.stored() + 40
-    settings.write(shared_run.folder, replace(shared_run.live, rows=goal))
-    shared_run.start()
-    assert shared_run.supervisor.wait(120) == 0, shared_run.said()
+    with otherwise(shared_run, rows=goal):
+        shared_run.start()
+        assert shared_run.supervisor.wait(LIMIT) == 0, shared_run.said()
     assert all(shared_run.alive(role) is None for role in ROLES)
     found, faults = recorded(shared_run.folder)
     assert len(found) >= goal
@@ -181,21 +211,19 @@ def test_a_run_ends_in_order_when_it_has_its_rows(shared_run):
     assert '"kind": "counts"' in lines
     moves = [it["detail"] for it in map(json.loads, lines.splitlines()) if it["kind"] == "mode"]
     assert moves[-1] == "lie down -> damp"
-    settings.write(shared_run.folder, shared_run.live)
 
 
 @pytest.mark.parametrize("sabotage", ["", "no_revival"])
 def test_rows_that_wait_for_a_dead_recorder_are_on_disk_at_the_end(shared_run, sabotage):
     rare = replace(AGAIN, first=60.0, most=60.0)  # it stays dead until the end
-    settings.write(shared_run.folder, replace(shared_run.live, restarts=rare))
-    shared_run.start(sabotage)
-    shared_run.grows()
-    os.kill(shared_run.pid("recorder"), signal.SIGKILL)
-    shared_run.passes("actor", 20)
-    handed = shared_run.progress("actor")
-    assert shared_run.end() == 130
-    assert (shared_run.stored() >= handed) is (sabotage == "")
-    settings.write(shared_run.folder, shared_run.live)
+    with otherwise(shared_run, restarts=rare):
+        shared_run.start(sabotage)
+        shared_run.grows()
+        os.kill(shared_run.pid("recorder"), signal.SIGKILL)
+        shared_run.passes("actor", 20)
+        handed = shared_run.progress("actor")
+        assert shared_run.end() == 130
+        assert (shared_run.stored() >= handed) is (sabotage == "")
 
 
 def stands_still(stack):
@@ -220,21 +248,22 @@ def test_a_supervisor_without_its_protections_fails_the_same_checks(shared_run):
 
 
 def test_a_supervisor_that_does_not_watch_leaves_a_hung_process_alone(shared_run):
-    shared_run.start("no_watch")
-    shared_run.grows()
-    os.kill(shared_run.pid("actor"), signal.SIGSTOP)
-    stands_still(shared_run)
-    shared_run.fell()
+    with otherwise(shared_run, **BRISK):
+        shared_run.start("no_watch")
+        shared_run.grows()
+        os.kill(shared_run.pid("actor"), signal.SIGSTOP)
+        stands_still(shared_run)
+        shared_run.fell()
 
 
 def test_a_recorder_that_acknowledges_before_it_commits_is_caught(shared_run):
-    modules = replace(BRISK, recorder="live.stub_recording_early")
-    settings.write(shared_run.folder, replace(shared_run.live, modules=modules))
+    modules = replace(STUBS, recorder="live.stub_recording_early")
     folder = shared_run.folder
-    shared_run.start()
-    until((folder / "early").exists, f"it died between word and deed\n{shared_run.said()}")
-    shared_run.grows()
-    assert shared_run.end() == 130
+    with otherwise(shared_run, modules=modules):
+        shared_run.start()
+        until((folder / "early").exists, f"it died between word and deed\n{shared_run.said()}")
+        shared_run.grows()
+        assert shared_run.end() == 130
     found, faults = recorded(folder)
     lost = [number for number in range(max(found)) if number not in found]
     assert lost or faults  # what the check of the thirty kills looks for

@@ -307,5 +307,5 @@ def test_at_a_terminal_a_key_stops_another_acknowledges_and_ctrl_c_ends_in_order
         stack.grows()
         os.write(ours, b"\x03")  # Ctrl-C
         until(lambda: screen.shows("go on with: ursa robot train --resume"), "a farewell")
-        assert stack.supervisor.wait(60) == 130
+        assert stack.supervisor.wait(LIMIT) == 130
         os.close(ours)

@@ -20,6 +20,12 @@ ASKED = "to have it stand: press `a` twice here"
 SOON = 1500  # cycles of the gate, 3 s: a robot that may stand up has begun long before
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """A gate takes an order in when the processor has time for it."""
+    monkeypatch.setattr(stop_command, "WAIT", LIMIT)
+
+
 class Use:
     """The command at work, and a person at its terminal."""
 

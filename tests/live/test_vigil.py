@@ -26,6 +26,7 @@ from ursa.live.ward import PAUSE, Ward
 from ursa.shared import place, pulse
 
 LONGEST = 10.0  # s of virtual time, then nobody is believed to notice
+SOON = 1.0  # s after which one that was sabotaged is believed to wait for somebody
 
 
 class Scene:
@@ -39,6 +40,7 @@ class Scene:
         monkeypatch.setattr(ward, "time", self.time)
         monkeypatch.setattr(ward.subprocess, "Popen", self.started)
         monkeypatch.setattr(farewell, "send", self.spoken)
+        monkeypatch.setattr(stander, "READING", LIMIT)  # somebody reads, however busy he is
 
     def started(self, words, **more):
         if words[2] != self.live.modules.gate:
@@ -151,7 +153,7 @@ def limp_unread(scene, monkeypatch, patience):
     alone(scene, monkeypatch)
     read = Event()
     with stander.gated(
-        scene.folder, scene.live, lambda said: said.startswith("gate hung") and read.wait(LIMIT)
+        scene.folder, scene.live, lambda said: said.startswith("gate hung") and read.wait()
     ):
         scene.over.wait(patience)
         limp = bool(scene.limp)
@@ -174,7 +176,7 @@ def test_a_vigil_that_waits_for_its_terminal_would_leave_it_standing(scene, monk
             return True
 
     monkeypatch.setattr(stander, "Outlet", Direct)
-    assert not limp_unread(scene, monkeypatch, 1.0)
+    assert not limp_unread(scene, monkeypatch, SOON)
 
 
 def memory_left(scene, monkeypatch, fault=""):
@@ -246,12 +248,12 @@ def test_an_end_that_does_not_look_would_wait_as_long_as_for_one_that_lies_down(
 # ---- a disk that hangs ------------------------------------------------------------------------
 
 
-def unwritten(scene, monkeypatch):
+def unwritten(scene, monkeypatch, patience=LIMIT):
     """Whether a command hears that its gate is lost, and leaves, while a disk takes nothing."""
     alone(scene, monkeypatch)
     monkeypatch.setattr(boxes, "PATIENCE", 0.1)
     keeper, writing, disk = stander_of(scene), Event(), Event()
-    watch = Vigil(keeper, lambda why: writing.set() or disk.wait(LIMIT))
+    watch = Vigil(keeper, lambda why: writing.set() or disk.wait())
     leaving = Thread(target=watch.close, daemon=True)
     try:
         assert writing.wait(LIMIT)
@@ -259,7 +261,7 @@ def unwritten(scene, monkeypatch):
             watch.check()
             return "not heard"
         leaving.start()
-        leaving.join(2.0)
+        leaving.join(patience)
         return "kept" if leaving.is_alive() else "left"
     finally:
         disk.set()
@@ -292,14 +294,14 @@ def test_one_that_waits_until_all_is_written_would_stay(scene, monkeypatch):
             super().join()
 
     monkeypatch.setattr(vigil, "Thread", Waiting)
-    assert unwritten(scene, monkeypatch) == "kept"
+    assert unwritten(scene, monkeypatch, SOON) == "kept"
 
 
-def scribbled(scene, monkeypatch):
+def scribbled(scene, monkeypatch, patience=LIMIT):
     """Whether a scribe leaves that has a fault to write down, and a disk that takes nothing."""
     writing, disk, cycles = Event(), Event(), count(1)
     monkeypatch.setattr(scribe, "PATIENCE", 0.1)
-    monkeypatch.setattr(blackbox, "dump", lambda *words: writing.set() or disk.wait(LIMIT))
+    monkeypatch.setattr(blackbox, "dump", lambda *words: writing.set() or disk.wait())
     gating.create(scene.folder, scene.live)
     found = Scribe(scene.folder, print)
     leaving = Thread(target=found.close, daemon=True)
@@ -307,7 +309,7 @@ def scribbled(scene, monkeypatch):
         with closing(mailbox.Teller(scene.folder)) as gate:  # of a fault from before it writes none
             until(lambda: writing.is_set() or gate.tell(faulty(next(cycles))), "it writes")
         leaving.start()
-        leaving.join(2.0)
+        leaving.join(patience)
         return not leaving.is_alive()
     finally:
         found._over.set()
@@ -326,4 +328,4 @@ def test_a_scribe_whose_disk_hangs_is_left_alone_too(scene, monkeypatch):
 def test_a_scribe_that_is_waited_for_would_keep_the_command_from_leaving(scene, monkeypatch):
     """Sabotage."""
     monkeypatch.setattr(Scribe, "close", lambda self: self._over.set() or self._thread.join())
-    assert not scribbled(scene, monkeypatch)
+    assert not scribbled(scene, monkeypatch, SOON)

@@ -75,6 +75,19 @@ def test_a_robot_may_be_named_by_its_address(path):
         robot("no_such:X")
 
 
+def test_only_what_could_be_a_robot_is_offered(path):
+    (path / "bad_dog.py").write_text(
+        "from dataclasses import replace\n"
+        "from ursa.robot.a1 import A1\n"
+        "HEAVY = replace(A1, name='heavy')\n"
+        "MASS = 3.0\n"
+        "class Dog: ...\n"
+        "def young(): return A1\n"
+    )
+    with pytest.raises(UserError, match=r'in bad_dog "NOPE": valid are A1, HEAVY, young$'):
+        robot("bad_dog:NOPE")
+
+
 def test_a_broken_package_breaks_itself_alone(path):
     (path / "bad_dog.py").write_text("import a_module_nobody_has\n")
     broken = {"bad": "bad_dog:BAD", "worse": "small_dog.robot:LIGHTER", "a1": "bad_dog:FALSE"}

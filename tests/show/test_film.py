@@ -107,6 +107,31 @@ def test_a_caption_is_written_into_the_upper_left_corner_only():
     assert (white == 255).all()
 
 
+def test_letters_are_as_large_as_told_and_as_the_picture_is_wide():
+    white = plain((255, 255, 255), 240, 320)
+
+    def ink(*told, **size):
+        return np.argwhere((film.captioned(white, *told, **size) < 100).all(axis=2))
+
+    small, large = (np.ptp(ink("m", size=size)[:, 0]) for size in (10, 30))
+    assert 2.5 < large / small < 3.5
+    long = ink("front right and hind left legs frozen", size=30)
+    assert long[:, 1].max() < 320
+    assert np.ptp(long[:, 1]) > 250
+    below = ink("", "0.07 m/s")
+    assert below[:, 0].min() > 200
+
+
+def test_a_minus_is_as_wide_as_a_plus():
+    white = plain((255, 255, 255), 60, 60)
+    plus, minus = (
+        np.ptp(np.argwhere((film.captioned(white, it, size=26) < 100).all(axis=2))[:, 1])
+        for it in ("+", "\N{MINUS SIGN}")
+    )
+    assert abs(plus - minus) <= 1
+    assert plus > 10
+
+
 @pytest.mark.parametrize("name", ["it.avi", "it", "missing/it.png", "."])
 def test_a_place_that_cannot_be_written_is_refused(tmp_path, name):
     (tmp_path / "folder.png").mkdir()

@@ -84,6 +84,21 @@ def test_damaged_limbs_are_red_until_they_are_whole_again(studio, standing):
     assert red(studio.picture(standing)) == 0
 
 
+def test_where_a_robot_has_been_is_a_line_on_the_floor(studio, standing):
+    def at(x):
+        place = standing.truth.position + np.array([x, 0.0, 0.0])
+        return replace(standing, truth=replace(standing.truth, position=place))
+
+    def blue(path):
+        r, g, b = np.moveaxis(studio.picture(at(0.0), path=path).astype(int), 2, 0)
+        return ((b > 2 * r) & (b > 1.5 * g)).sum()
+
+    assert blue(()) == 0
+    still, went = blue([at(0.0), at(0.0)]), blue([at(-0.5), at(-0.25), at(0.0)])
+    assert went > still + 10
+    assert blue([at(0.0)] * 2000) == still  # however long it stood there
+
+
 def test_a_robot_that_knows_no_place_stands_at_the_origin(studio, standing):
     unknown = replace(standing, truth=None, height=np.full(2, A1.rest_height))
     assert change(studio.picture(unknown), studio.picture(standing)) < 0.02

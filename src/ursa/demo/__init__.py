@@ -18,7 +18,7 @@ def demo(
     pretrained: str | None = None,
     seed: int | None = None,
     damage: str = "BL",
-    out: Path = Path("outputs/demo"),
+    out: Path | None = None,
     gif: bool = False,
 ) -> int:
     """See what URSA is about, in a minute: six skills, a broken leg, eight trials.
@@ -36,13 +36,15 @@ def demo(
         seed: Which agent, where several were trained; unset is the first.
         damage: What breaks, for example FL.upper, FR+BL, FL.upper:limp or FL:weak=0.5. A joint
             without a kind is frozen at its nominal angle.
-        out: Folder for pictures and videos; earlier ones there go.
+        out: Folder for pictures and videos; unset is demo in the run's, or outputs/NAME/demo for
+            an agent that comes with ursa. Earlier ones there go, once all new ones are made.
         gif: Videos as GIF, which any page shows; so it is also where there is no ffmpeg.
     """
     said = partial(_say, time.monotonic())
     source = shipped.source(folder, USUAL if folder is None and pretrained is None else pretrained)
-    durable.refuse_unwritable(out)
     refuse_early(source.agent, damage)
+    out = source.out / "demo" if out is None else out
+    durable.refuse_unwritable(out)
     said("loading and compiling ...")
     gl.backend()  # before a simulator is imported: one that cannot draw breaks that import
     from ursa.demo.stage import perform  # late: what is refused above needs no JAX

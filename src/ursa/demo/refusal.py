@@ -9,6 +9,7 @@ from ursa.robot import registry
 from ursa.robot.damage import Damage
 from ursa.run import settings
 from ursa.run.folder import CONFIG, published
+from ursa.run.pretrained import refuse_without_agent
 from ursa.show import render
 
 WIDTH, HEIGHT = 320, 240  # pixels of one robot
@@ -16,10 +17,10 @@ WIDTH, HEIGHT = 320, 240  # pixels of one robot
 
 def refuse_early(folder: Path, damage: str) -> None:
     """What cannot be shown, by the files alone: loading an agent takes half a minute."""
+    refuse_without_agent(folder)
     place = published(folder)
-    if (place / CONFIG).exists() and any(place.glob("seed_*")):
-        config = settings.read(place / CONFIG, whole=False)
-        check(config, damage, discovers=any(place.glob("seed_*/repertoire.npz")))
+    config = settings.read(place / CONFIG, whole=False)
+    check(config, damage, discovers=any(place.glob("seed_*/repertoire.npz")))
 
 
 def check(config: Config, damage: str, *, discovers: bool) -> tuple[Damage, ...]:

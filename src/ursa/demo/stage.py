@@ -1,7 +1,6 @@
 """The stage: an agent shows skills, is broken, tries a few, and all of it is drawn."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,35 +8,30 @@ from jaxtyping import Bool, Float, Int
 
 from ursa.adapt import ite
 from ursa.adapt.ite import Attempt
-from ursa.demo.refusal import HEIGHT, WIDTH, check
+from ursa.demo.delivery import delivered
+from ursa.demo.drawing import drawn, moving
+from ursa.demo.label import of_damage, of_skill, pace
+from ursa.demo.refusal import check
+from ursa.demo.scene import acting, seen
 from ursa.errors import UserError
 from ursa.evaluate.crowd import Damages, hurt
-from ursa.evaluate.definitions import AGAIN, SETTLE, STEPS, TRIALS
-from ursa.evaluate.rollout import Choose, Rollouts, recorded
+from ursa.evaluate.definitions import AGAIN, STEPS, TRIALS
+from ursa.evaluate.rollout import Rollouts
+from ursa.evaluate.tracking import follows
 from ursa.repair.command import line, stays
 from ursa.repair.play import play
 from ursa.repair.prior import candidates, numbers, value
-from ursa.robot.reading import Reading
-from ursa.robot.spec import RobotSpec
+from ursa.robot.registry import robot
 from ursa.run.agent import Agent
 from ursa.run.compiled import keep_programs
-from ursa.show import film, render
+from ursa.show import words
 
 Array = np.ndarray
 Say = Callable[[str], None]
 SHOWN = 6  # skills
 SCOUTS = 24  # rollouts among which they are chosen
 BEST = 128  # skills that promise most, from which half of the scouts come
-SECONDS, EVERY = 4.0, 2  # of video; control steps from one picture of it to the next
-MOMENTS = 3  # of each skill on the strip
-
-
-@dataclass(frozen=True)
-class Scene:
-    """What robots did and how they looked, from when they were settled on."""
-
-    rollouts: Rollouts
-    readings: tuple[Reading, ...]  # one every EVERY control steps
+HARDLY = 0.9  # of its return left: a damage that hardly matters
 
 
 def perform(folder: Path, seed: int | None, damage: str, out: Path, gif: bool, said: Say) -> None:
@@ -47,31 +41,20 @@ def perform(folder: Path, seed: int | None, damage: str, out: Path, gif: bool, s
     broken = check(agent.config, damage, discovers=agent.repertoire is not None)
     skills, rows = candidates(agent), numbers(agent)
     promised = value(agent, skills)
-    known, robot = len(agent.skills), agent.config.robot
-    said(f"{agent.config.method} on {robot}, {agent.steps:,} steps: {known} skills")
-    out.mkdir(parents=True, exist_ok=True)
-    moving = ".gif" if gif else _moving()
-    written = show_skills(agent, skills, rows, promised, (out / "skills").with_suffix(moving), said)
-    said(f"{damage} breaks; a few trials:")
-    first, chosen = tried(agent, skills, rows, promised, broken)
-    said("the same again, five times each, and drawing ...")
-    cases = [
-        (f"sound, skill {rows[first]}", skills[first], ()),
-        (f"{damage}, skill {rows[first]}", skills[first], broken),
-        (f"{damage}, skill {rows[chosen]}", skills[chosen], broken),
-    ]
-    after = seen(
-        agent,
-        np.repeat([z for _, z, _ in cases], AGAIN, axis=0),
-        [hurts for *_, hurts in cases for _ in range(AGAIN)],
-    )
-    shown = [k * AGAIN for k in range(len(cases))]
-    names, hurts = [name for name, *_ in cases], [it for *_, it in cases]
-    written += drawn((out / "damage").with_suffix(moving), after, shown, names, hurts)
-    print(table(damage, after.rollouts, min(TRIALS, len(skills)), same=chosen == first))
+    known, config = len(agent.skills), agent.config
+    said(f"{config.method} on {config.robot}, {agent.steps:,} steps: {known} skills")
+    kind = ".gif" if gif else moving()
+    with delivered(out) as place:
+        show_skills(agent, skills, rows, promised, place / f"skills{kind}", said)
+        said(f"{damage} breaks; a few trials:")
+        first, chosen = tried(agent, skills, rows, promised, broken)
+        said("the same again, five times each, and drawing ...")
+        after = show_damage(agent, skills, rows, (first, chosen), broken, place / f"damage{kind}")
+        written = sorted(it.name for it in place.iterdir())
+    print(table(damage, after, min(TRIALS, len(skills)), same=chosen == first))
     said("done")
-    for path in written:
-        print(f"-> {path}")
+    for name in written:
+        print(f"-> {out / name}")
 
 
 def show_skills(
@@ -81,16 +64,51 @@ def show_skills(
     promised: Float[Array, " n"],
     video: Path,
     said: Say,
-) -> list[Path]:
-    """Try some, draw six; the files written."""
+) -> None:
+    """Try some, draw six."""
     rows = scouts(agent, skills, promised)
     said(f"trying {len(rows)} of them at once, {STEPS} steps each ...")
     scene = seen(agent, skills[rows])
-    best = six(agent, scene.rollouts)
-    speed = np.round(scene.rollouts.speed, 2) + 0.0  # no minus before nothing
-    said(f"drawing {len(best)} ...")
-    names = [f"skill {numbers[rows[row]]}   {speed[row]:.2f} m/s" for row in best]
-    return drawn(video, scene, best, names)
+    best, velocity = six(agent, scene.rollouts), follows(agent)
+    said(f"drawing {len(best)}{', labelled asked → achieved' if velocity else ''} ...")
+    labels = [
+        of_skill(numbers[rows[it]], skills[rows[it]], scene.rollouts, it, velocity=velocity)
+        for it in best
+    ]
+    drawn(video, scene, best, labels)
+
+
+def show_damage(
+    agent: Agent,
+    skills: Float[Array, "n D"],
+    numbers: Int[Array, " n"],
+    rows: tuple[int, int],
+    broken: Damages,
+    video: Path,
+) -> Rollouts:
+    """The old skill before and after the damage, and the one found; of each the middle is drawn."""
+    (old, new), velocity = rows, follows(agent)
+    harm = words.broken(broken, robot(agent.config.robot))
+    cases = [
+        ("undamaged", f"skill {numbers[old]}", old, ()),
+        (harm, f"old skill {numbers[old]}", old, broken),
+        (harm, f"skill {numbers[new]}, found" if new != old else "it stays", new, broken),
+    ]
+    z = np.repeat([skills[row] for *_, row, _ in cases], AGAIN, axis=0)
+    scene = seen(agent, z, [hurts for *_, hurts in cases for _ in range(AGAIN)])
+    found = scene.rollouts
+    shown = [middle(found.ret, k * AGAIN) for k in range(len(cases))]
+    labels = [
+        of_damage(what, who, pace(skills[row], found, it, velocity=velocity), found, it)
+        for (what, who, row, _), it in zip(cases, shown, strict=True)
+    ]
+    drawn(video, scene, shown, labels, [hurts for *_, hurts in cases])
+    return found
+
+
+def middle(ret: Float[Array, " m"], first: int) -> int:
+    """The row with the median return of the AGAIN from `first` on: the one that a table tells."""
+    return first + int(np.argsort(ret[first : first + AGAIN])[AGAIN // 2])
 
 
 def scouts(agent: Agent, skills: Float[Array, "n D"], promised: Float[Array, " n"]) -> list[int]:
@@ -129,25 +147,6 @@ def spread(
     return rows
 
 
-def seen(agent: Agent, z: Float[Array, "m D"], damages: Sequence[Damages] | None = None) -> Scene:
-    """Rollouts of skills, one robot each, and pictures' worth of readings."""
-    robots = agent.arena(len(z))
-    kept: list[Reading] = []
-    last = SETTLE + round(SECONDS / robots.body.spec.period)
-    act = acting(agent, z)
-
-    def choose(outcome, step: int) -> Array:
-        if SETTLE <= step < last and (step - SETTLE) % EVERY == 0:
-            kept.append(outcome.reading)
-        return act(outcome, step)
-
-    try:
-        hurt(robots, damages if damages is not None else [()] * len(z))
-        return Scene(recorded(robots, choose, agent.feature), tuple(kept))
-    finally:
-        robots.close()
-
-
 def tried(
     agent: Agent,
     skills: Float[Array, "n D"],
@@ -156,69 +155,22 @@ def tried(
     broken: Damages,
 ) -> tuple[int, int]:
     """The row that promised most before the damage, and the one that trials found; each is told."""
-    robot, most = agent.arena(1), min(TRIALS, len(skills))  # no skill is tried twice
+    alone, most = agent.arena(1), min(TRIALS, len(skills))  # no skill is tried twice
 
     def told(it: Attempt) -> None:
         print(f"  {line(it, most, numbers)}", flush=True)
 
     try:
-        hurt(robot, [broken])
+        hurt(alone, [broken])
         chart = ite.normalised(skills, promised)
         found = ite.search(
-            chart, lambda row: play(robot, acting(agent, skills[[row]])), TRIALS, told=told
+            chart, lambda row: play(alone, acting(agent, skills[[row]])), TRIALS, told=told
         )
     finally:
-        robot.close()
+        alone.close()
     if found.best is None:
         raise UserError("no trial returned a finite number")
     return found.attempts[0].skill, found.best.skill
-
-
-def acting(agent: Agent, z: Float[Array, "m D"]) -> Choose:
-    """The agent's actions for robots that hold these skills, from their first observation on."""
-    agent.reset()
-    return lambda outcome, _: agent.act(outcome.observation, z)
-
-
-def drawn(
-    video: Path,
-    scene: Scene,
-    rows: Sequence[int],
-    names: Sequence[str],
-    damages: Sequence[Damages] | None = None,
-) -> list[Path]:
-    """A strip with a column for each row and moments below each other, and a video of all."""
-    strip = video.with_suffix(".png")
-    hurts = damages if damages is not None else [()] * len(rows)
-    spec = scene.readings[0].spec
-    side = camera(spec, [it.joint for broken in hurts for it in broken])
-
-    def moment(studio: render.Studio, reading: Reading) -> list[render.Picture]:
-        return [
-            film.captioned(studio.picture(reading, row, damages=broken), text)
-            for row, text, broken in zip(rows, names, hurts, strict=True)
-        ]
-
-    last = len(scene.readings) - 1
-    few = [scene.readings[round(k)] for k in np.linspace(last / 2, last, MOMENTS)]
-    with render.Studio(spec, width=WIDTH, height=HEIGHT, camera=side, smooth=True) as studio:
-        pictures = [picture for reading in few for picture in moment(studio, reading)]
-    film.save([film.sheet(pictures, columns=len(rows))], strip, 1.0)
-
-    def frames(studio: render.Studio) -> Iterator[render.Picture]:
-        for reading in scene.readings:
-            yield film.sheet(moment(studio, reading))
-
-    with render.Studio(spec, width=WIDTH, height=HEIGHT, camera=side) as studio:
-        film.save(frames(studio), video, 1 / (EVERY * spec.period))
-    return [strip, video]
-
-
-def camera(spec: RobotSpec, joints: Sequence[int]) -> str:
-    """From the side on which most of the broken joints are."""
-    left = {leg.name for leg in spec.legs if leg.origin[1] > 0}
-    names = [spec.joint_names[joint].partition(".")[0] for joint in joints]
-    return "left" if 2 * sum(name in left for name in names) > len(names) else "follow"
 
 
 def table(damage: str, found: Rollouts, tried: int = TRIALS, *, same: bool = False) -> str:
@@ -229,6 +181,12 @@ def table(damage: str, found: Rollouts, tried: int = TRIALS, *, same: bool = Fal
         mine = slice(k * AGAIN, (k + 1) * AGAIN)
         ret, speed, unsafe = (np.median(it[mine]) for it in (found.ret, found.speed, found.unsafe))
         lines.append(f"{name:<28}{ret:>10.1f}{speed:>12.2f}{unsafe:>9.2f}")
+    before, broken = (np.median(found.ret[k * AGAIN : (k + 1) * AGAIN]) for k in (0, 1))
+    if broken > HARDLY * before > 0:
+        lines.append(
+            f"{damage} hardly matters for this agent: its old skill keeps {broken / before:.0%} of "
+            "its return; another --damage may show more"
+        )
     return "\n".join([*lines, *([stays(tried)] if same else [])])
 
 
@@ -236,12 +194,3 @@ def _ruler(agent: Agent) -> Float[Array, "D D"]:
     """Features to whitened units."""
     assert agent.repertoire is not None, "others were refused"
     return np.asarray(agent.repertoire.ruler, float)
-
-
-def _moving() -> str:
-    """What a video is written as: GIF where there is no ffmpeg."""
-    try:
-        film.ffmpeg()
-    except UserError:
-        return ".gif"
-    return ".mp4"

@@ -3,17 +3,15 @@
 from ursa.evaluate import shown as seen
 from ursa.evaluate.claim import DAYDREAMER, DOMINIC, URSA, VELOCITY, Claim, at_most
 from ursa.evaluate.evidence import Recipe
+from ursa.evaluate.question import elsewhere
 
 FORWARD = {"URSA": URSA, "DOMiNiC": DOMINIC, "DayDreamer": DAYDREAMER}
 METHODS = FORWARD | {"URSA, velocity": VELOCITY}
 QUESTION = {VELOCITY: "rq3"}  # of a run; of all others rq1
-# What ends the name of a folder -> what is measured there, options of `ursa evaluate`.
+# What ends the name of a folder -> what is measured there.
 PHYSICS = {
-    "2ms": ("median return at 2 ms physics over that at 5 ms", "--tick 0.002"),
-    "pybullet": (
-        "median return in PyBullet (unseen physics) over that in MuJoCo",
-        "--body pybullet",
-    ),
+    "2ms": "median return at 2 ms physics over that at 5 ms",
+    "pybullet": "median return in PyBullet (unseen physics) over that in MuJoCo",
 }
 
 
@@ -42,7 +40,7 @@ def _bodies() -> list[Claim]:
             Recipe((run,), each),
             target,
             holds,
-            command=f"ursa reproduce {QUESTION.get(run, 'rq1')}",
+            question=QUESTION.get(run, "rq1"),
         )
         for text, each, target, holds in quantities
         for name, run in METHODS.items()
@@ -61,17 +59,6 @@ def _fooled() -> list[Claim]:
     ]
 
 
-def elsewhere(run: str, physics: str) -> str:
-    """The folder of a run's agents in other physics."""
-    return f"{run}-{physics}"
-
-
-def _command(run: str, physics: str) -> str:
-    options = PHYSICS[physics][1]
-    there = elsewhere(run, physics)
-    return f"ursa evaluate outputs/reproduce/{run} --out results/{there} {options} --no-damages"
-
-
 def _other_physics() -> list[Claim]:
     """The same agents, seed by seed, in physics that no training saw."""
     return [
@@ -85,9 +72,9 @@ def _other_physics() -> list[Claim]:
                 alike=False,
                 paired=True,
             ),
-            command=_command(run, physics),
+            question="physics",
         )
-        for physics, (text, _) in PHYSICS.items()
+        for physics, text in PHYSICS.items()
         for name, run in METHODS.items()
     ]
 
@@ -106,7 +93,7 @@ def _in_bullet() -> list[Claim]:
             "6",
             f"in PyBullet: {text}",
             Recipe((elsewhere(run, "pybullet"),), each),
-            command=_command(run, "pybullet"),
+            question="physics",
         )
         for run, text, each in numbers
     ]

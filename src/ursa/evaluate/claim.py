@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ursa.evaluate.evidence import Recipe
-from ursa.evaluate.statistics import Summary
+from ursa.evaluate.evidence import Found, Recipe
 
 NOT_RUN, NO_VALUE = "not run", "-"
 KINDS = {
@@ -12,6 +11,16 @@ KINDS = {
     "emulated": "On the emulator (a simulated robot behind the real protocol, in real time)",
     "real": "On a real robot",
 }
+TITLES = {
+    "1": "It finds many safe skills",
+    "2": "They cover more than what the baselines do",
+    "3": "They are reused after damage",
+    "4": "Skills that are velocities can be commanded",
+    "5": "The baselines have learnt what they should",
+    "6": "Bodies could do it, and it is there in other physics",
+    "7": "What phi reads is what becomes diverse",
+}
+AGAIN = "again"  # a folder of results that nobody has yet: what goes there is made from the start
 # Folders of results.
 URSA, DOMINIC, DAYDREAMER = "forward-ursa", "forward-dominic", "forward-daydreamer"
 VELOCITY, FRONT = "velocity-ursa", "forward-ursa-front"
@@ -21,15 +30,22 @@ VELOCITY, FRONT = "velocity-ursa", "forward-ursa-front"
 class Claim:
     """One line of the table."""
 
-    number: str  # which question it belongs to
+    number: str  # one of TITLES
     text: str
     recipe: Recipe
     target: str = ""  # "" where a number is only reported
     holds: Callable[[float], bool] | None = None  # of our number
     paper: str = NO_VALUE
-    command: str = "ursa reproduce rq1"
+    question: str = "rq1"  # of `ursa reproduce`; "": that cannot make it
+    by_hand: str = ""  # what makes it then
     kind: str = "simulated"  # one of KINDS
-    scale: float = 1.0
+
+    @property
+    def command(self) -> str:
+        """What makes its number from the start."""
+        return (
+            f"ursa reproduce {self.question} --results {AGAIN}" if self.question else self.by_hand
+        )
 
 
 @dataclass(frozen=True)
@@ -37,7 +53,7 @@ class Told:
     """A claim with what was found."""
 
     claim: Claim
-    found: Summary | str | None  # text: why there is no number; None: not run
+    found: Found | str | None  # text: why there is no number; None: not run
 
     @property
     def ours(self) -> str:
@@ -45,12 +61,11 @@ class Told:
             return NOT_RUN
         if isinstance(self.found, str):
             return self.found
-        said = self.found.said(scale=self.claim.scale)
-        return said if self.found.n == 1 else f"{said} (n = {self.found.n})"
+        return self.found.said()
 
     @property
     def verdict(self) -> str:
-        if not isinstance(self.found, Summary) or self.claim.holds is None:
+        if not isinstance(self.found, Found) or self.claim.holds is None:
             return NO_VALUE
         return "yes" if self.claim.holds(self.found.middle) else "no"
 

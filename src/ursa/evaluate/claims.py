@@ -46,7 +46,7 @@ def _over(
     protocol: str, which: str, other: str, text: str, target: float, paper: str = NO_VALUE
 ) -> Claim:
     """Coverage of URSA in units of another method's."""
-    told = f"at least {target:g} times" if target > 1 else "above 1"
+    told = f"at least {target:g} times (aim: 8)" if target > 1 else "above 1"
     holds = at_least(target) if target > 1 else above(1)
     recipe = Recipe((URSA, other), seen.coverage_by(protocol, which), seen.ratio)
     return Claim("2", text, recipe, told, holds, paper)
@@ -91,10 +91,20 @@ CLAIMS: tuple[Claim, ...] = (
         "3",
         "damages in which URSA + ITE is ahead of both baselines, of 9",
         Recipe((URSA, DOMINIC, DAYDREAMER), seen.after_damage, seen.wins),
-        "at least 5",
+        "at least 5 (aim: 8)",
         at_least(5),
         "upper-leg joints yes; whole legs no (DOMiNiC)",
-        "ursa reproduce rq2",
+        "rq2",
+    ),
+    Claim(
+        "3",
+        "the same, as the paper counts: best of the eight trials (of DayDreamer's one skill, their "
+        "mean)",
+        Recipe((URSA, DOMINIC, DAYDREAMER), seen.after_trials, seen.wins),
+        "at least 5 (aim: 8)",
+        at_least(5),
+        "upper-leg joints yes; whole legs no (DOMiNiC)",
+        "rq2",
     ),
     Claim(
         "3",
@@ -103,7 +113,7 @@ CLAIMS: tuple[Claim, ...] = (
         "above 1",
         above(1),
         "less degradation overall",
-        "ursa reproduce rq2",
+        "rq2",
     ),
     Claim(
         "3",
@@ -112,7 +122,7 @@ CLAIMS: tuple[Claim, ...] = (
         "at least 1",
         at_least(1),
         "higher (real robot)",
-        "ursa reproduce rq2",
+        "rq2",
     ),
     *alone.SIMULATED,
     *(
@@ -123,7 +133,7 @@ CLAIMS: tuple[Claim, ...] = (
             target,
             holds,
             paper,
-            "ursa reproduce rq3",
+            "rq3",
         )
         for text, each, target, holds, paper in (
             (
@@ -180,8 +190,7 @@ CLAIMS: tuple[Claim, ...] = (
         "below 1",
         below(1),
         "would likely be less",
-        "ursa train --preset paper --forward.joints FR.hip FR.upper FR.lower FL.hip FL.upper "
-        f"FL.lower --out outputs/{FRONT} && ursa evaluate outputs/{FRONT} --out results/{FRONT}",
+        "front",
     ),
     *alone.ROBOT,
 )

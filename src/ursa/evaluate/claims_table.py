@@ -1,14 +1,15 @@
 """The claims table: in Markdown between two marks of a file, in the report, and as JSON."""
 
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from ursa import durable
 from ursa.errors import UserError
 from ursa.evaluate import page
-from ursa.evaluate.claim import KINDS, NO_VALUE, Told
-from ursa.evaluate.statistics import Summary
+from ursa.evaluate.claim import KINDS, NO_VALUE, TITLES, Told
+from ursa.evaluate.evidence import Found
 
 START, END = "<!-- claims -->", "<!-- /claims -->"
 COLUMNS = (
@@ -20,13 +21,19 @@ COLUMNS = (
     "command",
     "raw data",
 )
+FOLDED = ("6",)  # long groups, which open on a click
+INTERVALS = (
+    "Numbers of claims are medians over seeds with a 95 % bootstrap interval; two seeds are told "
+    "both, and where a run of several has two, the range over single seeds of each. Tables and "
+    "figures of the chapters below have medians with quartiles, unless they say otherwise."
+)
 
 
-def rows(told: Sequence[Told], kind: str, folder: str = "results") -> list[tuple[str, ...]]:
+def rows(told: Sequence[Told], folder: str = "results") -> list[tuple[str, ...]]:
     """Lines of a table, under COLUMNS."""
     return [
         (
-            f"{it.claim.number}. {it.claim.text}",
+            it.claim.text,
             it.claim.paper,
             it.claim.target or NO_VALUE,
             it.ours,
@@ -35,8 +42,13 @@ def rows(told: Sequence[Told], kind: str, folder: str = "results") -> list[tuple
             ", ".join(f"{folder}/{run}" for run in it.claim.recipe.runs) or NO_VALUE,
         )
         for it in told
-        if it.claim.kind == kind
     ]
+
+
+def groups(told: Sequence[Told], kind: str) -> list[tuple[str, list[Told]]]:
+    """The claims of a kind, by their number."""
+    mine = [it for it in told if it.claim.kind == kind]
+    return [(number, list(them)) for number, them in groupby(mine, lambda it: it.claim.number)]
 
 
 def plain(told: Sequence[Told]) -> list[dict[str, Any]]:
@@ -47,7 +59,7 @@ def plain(told: Sequence[Told]) -> list[dict[str, Any]]:
             "kind": it.claim.kind,
             "paper": it.claim.paper,
             "target": it.claim.target,
-            "ours": it.found.plain() if isinstance(it.found, Summary) else it.ours,
+            "ours": it.found.plain() if isinstance(it.found, Found) else it.ours,
             "met": it.verdict,
             "command": it.claim.command,
             "runs": list(it.claim.recipe.runs),
@@ -56,22 +68,55 @@ def plain(told: Sequence[Told]) -> list[dict[str, Any]]:
     ]
 
 
+def text(told: Sequence[Told]) -> str:
+    """For a terminal, a line each."""
+    return "\n".join(
+        f"{it.claim.number}. {it.claim.text}: {it.ours}"
+        + (f" ({it.claim.target}: {it.verdict})" if it.claim.target else "")
+        for it in told
+    )
+
+
 def markdown(told: Sequence[Told]) -> str:
-    """A table for each kind of evidence; what was simulated never stands beside what was real."""
+    """A table for each group; what was simulated never stands beside what was real."""
     parts = []
     for kind, title in KINDS.items():
-        lines = [COLUMNS, ("---",) * len(COLUMNS)]
-        for *words, command, raw in rows(told, kind):
-            lines.append((*words, f"`{command}`", raw))
-        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        parts.append(f"**{title}**\n\n{table}")
+        there = groups(told, kind)
+        parts += [f"### {title}"] if there else []
+        for number, them in there:
+            parts.append(f"#### {number}. {TITLES[number]}")
+            table = _table(them)
+            if number in FOLDED:
+                table = f"<details><summary>{_summed(them)}</summary>\n\n{table}\n\n</details>"
+            parts.append(table)
     return "\n\n".join(parts)
+
+
+def _table(told: Sequence[Told]) -> str:
+    lines = [COLUMNS, ("---",) * len(COLUMNS)]
+    for *words, command, raw in rows(told):
+        typed = f"`{command}`" if command.startswith("ursa ") else command
+        lines.append((*words, typed, raw))
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _summed(told: Sequence[Told]) -> str:
+    """How a group stands, in a line."""
+    judged = [it.verdict for it in told if it.verdict != NO_VALUE]
+    return f"{len(told)} numbers; of {len(judged)} with a target {judged.count('yes')} meet it"
 
 
 def html(told: Sequence[Told]) -> list[str]:
     """The same for the report."""
-    tables = [page.plain_table(title, COLUMNS, rows(told, kind)) for kind, title in KINDS.items()]
-    return ['<h2 id="claims">Claims</h2>', *tables]
+    parts = ['<h2 id="claims">Claims</h2>', f"<p>{page.text(INTERVALS)}</p>"]
+    for kind, title in KINDS.items():
+        there = groups(told, kind)
+        parts += [f"<h3>{page.text(title)}</h3>"] if there else []
+        parts += [
+            page.plain_table(f"{number}. {TITLES[number]}", COLUMNS, rows(them))
+            for number, them in there
+        ]
+    return parts
 
 
 def inserted(text: str, table: str) -> str:

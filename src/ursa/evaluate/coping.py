@@ -71,7 +71,7 @@ def _of(group: Group) -> Coping:
     one = rows[0][0]
     more = len(one.ret) > len(one.tried)
     oracle = _table(rows, lambda it: np.fmax.reduce(it.ret)) if more else None
-    trials, again = _table(rows, _counted), _table(rows, lambda it: it.again.mean())
+    trials, again = _table(rows, counted), _table(rows, lambda it: it.again.mean())
     fresh = np.array([[it.again for it in row] for row in rows])
     progress = np.array([[np.fmax.accumulate(it.trial_ret) for it in row] for row in rows])
     return Coping(
@@ -98,7 +98,7 @@ def _of(group: Group) -> Coping:
     )
 
 
-def _counted(one: Adapted) -> float:
+def counted(one: Adapted) -> float:
     """The paper's score: a single skill has nothing to choose, so all its trials count."""
     return np.fmax.reduce(one.trial_ret) if len(one.ret) > 1 else one.trial_ret.mean()
 

@@ -2,23 +2,27 @@
 
 Every seed gives a number or a row of them; the median over seeds is taken of each run, and `join`
 makes one number of the medians. The interval is that of the same recipe on seeds drawn anew, of
-each run on its own; where runs are the same agents measured twice, of pairs.
+each run on its own; where runs are the same agents measured twice, of pairs. Two seeds drawn anew
+tell nothing that they did not tell before: then it is the range of what single seeds give.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ursa.errors import UserError
 from ursa.evaluate.group import gather, together, where
 from ursa.evaluate.results import Results
-from ursa.evaluate.statistics import CONFIDENCE, DRAWS, NotFinite, Summary, finite
+from ursa.evaluate.statistics import CONFIDENCE, DRAWS, NotFinite, finite, short
 
 Array = np.ndarray
 Each = Callable[[Results], Array | float | None]  # of one seed; None: it was not measured
 Join = Callable[..., float]  # of the medians of each run
+DRAWN = 3  # seeds that every run must have for an interval of seeds drawn anew
 
 
 @dataclass(frozen=True)
@@ -32,13 +36,57 @@ class Recipe:
     paired: bool = False  # the same agents: joined seed by seed, then the median is taken
 
 
+@dataclass(frozen=True)
+class Found:
+    """A number made of runs, and how far it can be trusted."""
+
+    seeds: tuple[int, ...]  # how many of each run; of pairs, how many pairs
+    middle: float
+    low: float | None = None  # None: a run has one seed, which has no interval
+    high: float | None = None
+
+    @property
+    def interval(self) -> str:
+        """What low and high are."""
+        if self.low is None:
+            return "none"
+        return "95 % bootstrap" if min(self.seeds) >= DRAWN else "range"
+
+    @property
+    def counts(self) -> str:
+        """How many seeds: one number where all runs have as many."""
+        if len(set(self.seeds)) == 1:
+            return f"n = {self.seeds[0]}"
+        first, *others = self.seeds
+        return f"{first} against {' and '.join(map(str, others))}"
+
+    def said(self) -> str:
+        """For a table."""
+        if self.low is None or self.high is None:
+            return f"{short(self.middle)} ({self.counts})"
+        low, high = short(self.low), short(self.high)
+        if self.interval != "range":
+            return f"{short(self.middle)} [{low}, {high}] ({self.counts})"
+        if len(self.seeds) == 1:
+            return f"{low} and {high} ({self.counts})"
+        return f"{short(self.middle)}, range {low} to {high} ({self.counts})"
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON, which has no infinity."""
+        numbers = {"middle": self.middle, "low": self.low, "high": self.high}
+        told = {
+            name: it if it is None or np.isfinite(it) else str(it) for name, it in numbers.items()
+        }
+        return {"seeds": list(self.seeds), **told, "interval": self.interval}
+
+
 def read(folder: Path, runs: Sequence[str]) -> dict[str, list[Results]]:
     """The seeds of every run that is there: finished, each once, all of the same settings."""
     found = {run: sorted((folder / run).glob("seed_*.json")) for run in dict.fromkeys(runs)}
     return {run: _one(folder / run, files) for run, files in found.items() if files}
 
 
-def made(recipe: Recipe, seeds: Mapping[str, Sequence[Results]], name: str) -> Summary | None:
+def made(recipe: Recipe, seeds: Mapping[str, Sequence[Results]], name: str) -> Found | None:
     """The number; None where a run, or this part of one, was not measured."""
     rows = []
     for run in recipe.runs:
@@ -56,17 +104,30 @@ def made(recipe: Recipe, seeds: Mapping[str, Sequence[Results]], name: str) -> S
     middle = join(*(np.median(it, axis=0) for it in rows))
     if not np.isfinite(middle):
         raise NotFinite(f"{name}: a share of nothing")
-    fewest = min(map(len, rows))
-    if fewest == 1:
-        return Summary(1, float(middle), None, None)
+    counts = tuple(map(len, rows))
+    if min(counts) == 1:
+        return Found(counts, float(middle))
+    return Found(counts, float(middle), *_interval(rows, join))
+
+
+def _interval(rows: Sequence[Array], join: Join) -> tuple[float, float]:
+    """Of seeds drawn anew; where they are too few for that, of one seed of each run.
+
+    Where some of it is a share of nothing, the interval is open above.
+    """
+    if min(map(len, rows)) < DRAWN:
+        every = _known([join(*chosen) for chosen in product(*rows)])
+        return float(every.min()), float(every.max())
     rng = np.random.default_rng(0)
     again = [np.median(it[rng.integers(0, len(it), (DRAWS, len(it)))], axis=1) for it in rows]
-    drawn = [join(*medians) for medians in zip(*again, strict=True)]
-    # Where some draws are a share of nothing, the interval is open above.
-    sure = np.where(np.isnan(drawn), np.inf, drawn)
+    drawn = _known([join(*medians) for medians in zip(*again, strict=True)])
     tail = 50 * (1 - CONFIDENCE)
-    low, high = np.percentile(sure, (tail, 100 - tail), method="inverted_cdf").tolist()
-    return Summary(fewest, float(middle), low, high)
+    low, high = np.percentile(drawn, (tail, 100 - tail), method="inverted_cdf").tolist()
+    return low, high
+
+
+def _known(numbers: Sequence[float]) -> Array:
+    return np.where(np.isnan(numbers), np.inf, numbers)
 
 
 def _pairs(recipe: Recipe, seeds: Mapping[str, Sequence[Results]], rows: Sequence[Array]) -> Array:

@@ -47,3 +47,11 @@ def rows(protocol: str, found: Results) -> int:
     """How many rows of a results file a protocol looks at, the first ones."""
     allowed = definitions.PROTOCOLS[protocol].get(found.source.method, definitions.ROLLOUTS)
     return min(allowed, len(found.skills.ret))
+
+
+def which(found: Results) -> str:
+    """Which of its skills the rows of a repertoire are."""
+    tried, known = len(found.skills.ret), found.config["skill"]["repertoire_size"]
+    if tried < known:
+        return f"the {tried} most spread out of {known} skills"
+    return f"{tried} skills"

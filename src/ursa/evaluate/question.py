@@ -12,7 +12,7 @@ class Question:
     """One question; its runs and figures name it."""
 
     asks: str
-    chapter: str  # of the report; questions that share their runs share one
+    chapter: str = ""  # of the report; questions that share their runs share one; "": only claims
     among: str = ""  # a list of scenarios: of all that were measured, only these are shown
 
 
@@ -25,12 +25,19 @@ QUESTIONS: Mapping[str, Question] = {
         among="real",
     ),
     "rq3": Question("can skills that are velocities be commanded?", "velocity"),
+    "physics": Question("is all this there in physics that no training saw?"),
+    "front": Question("what do hind legs do where phi reads front legs only?"),
+}
+# What ends the name of a folder -> options of `ursa evaluate`.
+PHYSICS: Mapping[str, tuple[str, str]] = {
+    "2ms": ("--tick", "0.002"),
+    "pybullet": ("--body", "pybullet"),
 }
 
 
 @dataclass(frozen=True)
 class Run:
-    """A training that questions need; all its seeds in one program."""
+    """What questions need: agents trained, all seeds in one program, and measured."""
 
     name: str
     task: str
@@ -38,26 +45,68 @@ class Run:
     words: tuple[str, ...]  # of `ursa train`, beside preset, seeds and place
     training: int  # minutes, preset paper, all seeds, one H200: an estimate
     measuring: int  # minutes, all seeds, two cores: an estimate
-    seeds: int = SEEDS  # of the paper
-    least: int = SEEDS  # seeds with which results are enough to be drawn
+    seeds: int = SEEDS
     yardstick: str = ""  # a shipped agent by whose features distinct skills are counted
     full: tuple[str, ...] = ()  # further words, where the preset is as large as the paper
+    of: str = ""  # another run, whose agents are measured; "": its own
+    study: tuple[str, ...] = ()  # of `ursa evaluate`, beside the usual ones
 
 
 # The paper's five hours of a real robot: 20 steps a second.
 HOURS = ("--train.steps", "360000", "--train.steps-per-update", "8")
+FRONT = tuple(f"{leg}.{joint}" for leg in ("FR", "FL") for joint in ("hip", "upper", "lower"))
+URSA = Run(
+    "forward-ursa", "forward", ("rq1", "rq2", "physics", "front"), ("--method", "ursa"), 25, 30
+)
+DOMINIC = Run(
+    "forward-dominic",
+    "forward",
+    ("rq1", "rq2", "physics"),
+    ("--method", "dominic"),
+    25,
+    8,
+    yardstick="a1-forward",
+)
+DAYDREAMER = Run(
+    "forward-daydreamer", "forward", ("rq1", "rq2", "physics"), ("--method", "daydreamer"), 25, 8
+)
+VELOCITY = Run(
+    "velocity-ursa",
+    "velocity",
+    ("rq3", "physics"),
+    ("--method", "ursa", "--skill.feature", "identity"),
+    17,
+    16,
+    seeds=2,
+)
+
+
+def elsewhere(run: str, physics: str) -> str:
+    """The folder of a run's agents in other physics."""
+    return f"{run}-{physics}"
+
+
+def _there(run: Run, physics: str, measuring: int, seeds: int) -> Run:
+    """The first `seeds` agents of a run in other physics."""
+    one = ("--seed", "0") if seeds == 1 else ()
+    return Run(
+        elsewhere(run.name, physics),
+        run.task,
+        ("physics",),
+        (),
+        0,
+        measuring,
+        seeds=seeds,
+        yardstick=run.yardstick,
+        of=run.name,
+        study=(*PHYSICS[physics], "--no-damages", *one),
+    )
+
+
 RUNS = (
-    Run("forward-ursa", "forward", ("rq1", "rq2"), ("--method", "ursa"), 25, 30),
-    Run(
-        "forward-dominic",
-        "forward",
-        ("rq1", "rq2"),
-        ("--method", "dominic"),
-        25,
-        8,
-        yardstick="a1-forward",
-    ),
-    Run("forward-daydreamer", "forward", ("rq1", "rq2"), ("--method", "daydreamer"), 25, 8),
+    URSA,
+    DOMINIC,
+    DAYDREAMER,
     *(
         Run(
             f"alone-{method}",
@@ -71,14 +120,20 @@ RUNS = (
         )
         for method, measuring in (("ursa", 12), ("daydreamer", 3))
     ),
+    VELOCITY,
     Run(
-        "velocity-ursa",
-        "velocity",
-        ("rq3",),
-        ("--method", "ursa", "--skill.feature", "identity"),
-        25,
-        40,
-        least=2,
+        "forward-ursa-front",
+        "forward",
+        ("front",),
+        ("--method", "ursa", "--forward.joints", *FRONT),
+        10,
+        6,
+        seeds=1,
+    ),
+    *(
+        _there(run, physics, measuring, seeds=1 if run is VELOCITY else SEEDS)
+        for physics, measuring in (("2ms", 6), ("pybullet", 40))
+        for run in (URSA, DOMINIC, DAYDREAMER, VELOCITY)
     ),
 )
 
@@ -86,3 +141,8 @@ RUNS = (
 def needed(asked: tuple[str, ...]) -> list[Run]:
     """The runs that these questions need."""
     return [run for run in RUNS if set(run.questions) & set(asked)]
+
+
+def source(run: Run) -> Run:
+    """The run that trains the agents which this one measures."""
+    return next(it for it in RUNS if it.name == run.of) if run.of else run

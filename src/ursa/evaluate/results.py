@@ -126,7 +126,20 @@ def load(path: Path) -> Results:
             raise UserError(f"{path} has another format; this version reads {FORMAT}")
         return _built(Results, read)
     except UNREADABLE as error:
-        raise UserError(f"{path} is not a results file of `ursa evaluate` ({error!r})") from None
+        raise UserError(f"{path} is not a results file of `ursa evaluate`: {_why(error)}") from None
+
+
+def _why(error: Exception) -> str:
+    """What is wrong with a file, for people."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"no JSON from line {error.lineno} on ({error.msg})"
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not text"
+    if isinstance(error, KeyError):
+        return f"it has no {error.args[0]}"
+    if isinstance(error, OSError):
+        return error.strerror or "it cannot be read"
+    return f"its numbers are not where they belong ({error})"
 
 
 def _plain(value: Any) -> Any:

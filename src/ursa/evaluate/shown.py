@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from ursa.evaluate import coverage, definitions, judged, statistics
-from ursa.evaluate.coping import UNDAMAGED
+from ursa.evaluate.coping import UNDAMAGED, counted
 from ursa.evaluate.draw.coverage import covered
-from ursa.evaluate.results import Results
+from ursa.evaluate.results import Adapted, Results
 from ursa.robot.damage import scenarios
 from ursa.robot.registry import robot
 
@@ -49,12 +49,17 @@ def rear(it: Results) -> float:
 
 def after_damage(it: Results) -> Array | None:
     """The mean return of fresh rollouts after each of the nine damages."""
-    return _again(it, scenarios("simulated"))
+    return _damaged(it, scenarios("simulated"), _fresh)
+
+
+def after_trials(it: Results) -> Array | None:
+    """What the trials after each of the nine damages count, by the paper."""
+    return _damaged(it, scenarios("simulated"), counted)
 
 
 def whole(it: Results) -> float | None:
     """The same without damage."""
-    found = _again(it, (UNDAMAGED,))
+    found = _damaged(it, (UNDAMAGED,), _fresh)
     return None if found is None else float(found[0])
 
 
@@ -141,10 +146,14 @@ def last_reward(it: Results) -> float | None:
 
 def legs(it: Results) -> Array | None:
     """The same without each of the legs."""
-    return _again(it, robot(it.source.robot).leg_names)
+    return _damaged(it, robot(it.source.robot).leg_names, _fresh)
 
 
-def _again(it: Results, names: Iterable[str]) -> Array | None:
-    found = {one.scenario: float(one.again.mean()) for one in it.damages}
+def _fresh(one: Adapted) -> float:
+    return float(one.again.mean())
+
+
+def _damaged(it: Results, names: Iterable[str], score: Callable[[Adapted], float]) -> Array | None:
+    found = {one.scenario: score(one) for one in it.damages}
     wanted = list(names)
     return np.array([found[name] for name in wanted]) if set(wanted) <= set(found) else None

@@ -15,7 +15,7 @@ from ursa.evaluate.definitions import AGAIN, FEW, GRID, REPEATS, ROLLOUTS, STEPS
 from ursa.evaluate.skills import chosen, known
 from ursa.robot import registry
 from ursa.robot.damage import scenarios
-from ursa.robot.number import whole
+from ursa.robot.number import number, whole
 from ursa.robot.spec import RobotSpec
 from ursa.run.agent import Agent
 
@@ -23,6 +23,12 @@ Array = np.ndarray
 FAILURES = ("frozen", "limp")  # the paper does not say which; both are measured alike
 ON_ROBOT = "live.json"  # what only the folder of a run on a robot holds
 CHUNK = {"pybullet": 64}  # robots at a time, where 512 are too many: Bullet has a world for each
+
+
+def refuse_unknown_body(body: str | None) -> None:
+    """A physics that is none; unset is always right."""
+    if body is not None and body not in registry.ENGINES:
+        raise unknown("body", body, registry.ENGINES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +52,9 @@ class Study:
             whole(name, getattr(self, name), least=least)
         whole("grid", self.grid, least=2)
         whole("chunk", self.chunk, least=0)
+        if self.tick is not None:
+            number("tick", self.tick, above=0)
+        refuse_unknown_body(self.engine)
         if self.failure not in FAILURES:
             raise unknown("failure", self.failure, FAILURES)
 
@@ -150,9 +159,8 @@ def place(agent: Agent, study: Study, count: int) -> Arena:
 
 
 def refuse_other_body(spec: RobotSpec, body: str | None) -> None:
-    """A physics that is none, or that this robot has no body for; unset is always right."""
-    if body is not None and body not in registry.ENGINES:
-        raise unknown("body", body, registry.ENGINES)
+    """The same, and one that this robot has no body for."""
+    refuse_unknown_body(body)
     if body is not None and not spec.legs:
         raise UserError(f"{spec.name} has a body of its own, no {body}: leave out the body")
 

@@ -157,7 +157,10 @@ def robustness(found: Sequence[Coping]) -> Table:
             )
             for other in found
         }
-    title = f"All {scenarios} damages, fresh rollouts of what was chosen"
+    title = (
+        f"All {scenarios} damages, fresh rollouts of what was chosen (with an interval, unless a "
+        f"row says which: {_OVER_SEEDS})"
+    )
     columns = tuple(it.label for it in found)
     return Table("robustness", title, columns, rows, _complaints(found))
 

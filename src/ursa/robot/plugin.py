@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
+from inspect import isroutine
+from types import ModuleType
 from typing import Any
 
 from ursa.errors import UserError, unknown
@@ -45,12 +47,14 @@ def plugins(kind: str, group: str) -> Mapping[str, Plugin]:
     return {it: Plugin(kind, it, tuple(e for e in entries if e.name == it)) for it in names}
 
 
-def load(kind: str, group: str, builtin: Mapping[str, Loader], name: str) -> Any:
+def load(
+    kind: str, group: str, builtin: Mapping[str, Loader], name: str, wanted: type = object
+) -> Any:
     """The value called `name`: built in, declared by a package, or "package.module:NAME"."""
     if name in builtin:  # first: no package can take the name of a built-in one
         return builtin[name]()
     if ":" in name:
-        return addressed(kind, name)
+        return addressed(kind, name, wanted)
     declared = plugins(kind, group)
     if name in declared:
         return declared[name]()
@@ -71,8 +75,12 @@ def here() -> Iterator[None]:
             sys.path.remove("")
 
 
-def addressed(kind: str, address: str) -> Any:
-    """The value at "package.module:NAME", or the module itself at "package.module"."""
+def addressed(kind: str, address: str, wanted: type = object) -> Any:
+    """The value at "package.module:NAME", or the module itself at "package.module".
+
+    Another name is answered with those that could be meant: values of the `wanted` type, and
+    functions that the module defines itself.
+    """
     module_name, _, value_name = address.partition(":")
     with here():
         module = _guarded(
@@ -83,8 +91,7 @@ def addressed(kind: str, address: str) -> Any:
     if not value_name:
         return module
     if not hasattr(module, value_name):
-        public = [it for it in vars(module) if not it.startswith("_")]
-        raise unknown(f"{kind} in {module_name}", value_name, public)
+        raise unknown(f"{kind} in {module_name}", value_name, _offered(module, wanted))
     return getattr(module, value_name)
 
 
@@ -104,6 +111,19 @@ def _guarded(load: Loader, who: str, remedy: str) -> Any:
         raise UserError(
             f"{who} does not load: {type(error).__name__}: {error}; {remedy}"
         ) from error
+
+
+def _offered(module: ModuleType, wanted: type) -> list[str]:
+    """Public names of a module that could be meant; what it imported to work with is not."""
+
+    def fits(value: Any) -> bool:
+        if isinstance(value, ModuleType | type):
+            return False
+        if isroutine(value):
+            return getattr(value, "__module__", None) == module.__name__
+        return isinstance(value, wanted)
+
+    return [name for name, it in vars(module).items() if not name.startswith("_") and fits(it)]
 
 
 def _package(entry: EntryPoint) -> str:

@@ -34,7 +34,7 @@ def robots() -> Mapping[str, Callable[[], RobotSpec]]:
 
 def robot(name: str) -> RobotSpec:
     """The spec of a robot: "a1", a name that a package declares, or "package.module:NAME"."""
-    value = load("robot", GROUP, BUILTIN, name)
+    value = load("robot", GROUP, BUILTIN, name, RobotSpec)
     spec = called("robot", name, value) if callable(value) else value
     if not isinstance(spec, RobotSpec):
         raise UserError(

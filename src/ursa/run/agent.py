@@ -53,16 +53,9 @@ class Agent:
         `seed` chooses one of several, default the first.
         """
         place = folder.published(pretrained.opened(run))
-        seeds = sorted(
-            int(found.name.removeprefix("seed_"))
-            for found in place.glob("seed_*")
-            if found.name.removeprefix("seed_").isdigit()
-        )
+        seeds = folder.seeds(place)
         if not seeds or not (place / folder.CONFIG).exists():
-            others = "".join(f", or {name}" for name in pretrained.names())
-            raise UserError(
-                f"{run} holds no agent; give the folder of a run, once it has saved{others}"
-            )
+            raise pretrained.without_agent(run)
         config = settings.read(place / folder.CONFIG, whole=False)
         chosen = seed if seed is not None else seeds[0]
         if chosen not in seeds:

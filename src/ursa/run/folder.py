@@ -65,6 +65,12 @@ def published(place: Path) -> Path:
     return inner if inner.is_dir() else place
 
 
+def seeds(place: Path) -> list[int]:
+    """The seeds of which an agent was published there."""
+    found = [it.name.removeprefix("seed_") for it in place.glob("seed_*")]
+    return sorted(int(name) for name in found if name.isdigit())
+
+
 def refuse_changed(out: Path, config: Config, stored: Mapping[str, Any]) -> None:
     """A run goes on only with the settings that its checkpoints were made with."""
     changed = settings.differences(asdict(config), stored, f"in {CONFIG}", "when it was last saved")

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ursa import durable
 from ursa.errors import UserError, unknown
+from ursa.run import folder
 
 HOME = Path(str(resources.files("ursa"))) / "pretrained"
 MANIFEST, CARD = "manifest.json", "card.md"
@@ -60,6 +61,7 @@ def source(run: Path | None, name: str | None) -> Source:
     """What a command is about: a run's folder, or a shipped agent; exactly one is given.
 
     What is made of a shipped agent goes to outputs/NAME: the package is not a place to write to.
+    Its name will do in place of a folder, where there is no folder of that name.
     """
     if run is not None and name is not None:
         raise UserError(f"{run} and --pretrained {name}: give one of them")
@@ -68,7 +70,28 @@ def source(run: Path | None, name: str | None) -> Source:
     if run is None:
         there = ", ".join(names()) or "none is shipped yet"
         raise UserError(f"which agent? Give the folder of a run, or --pretrained NAME ({there})")
+    if not run.exists() and str(run) in names():
+        return Source(find(str(run)), Path("outputs") / run)
+    if not run.is_dir():
+        raise without_agent(run)
     return Source(run, run)
+
+
+def refuse_without_agent(run: Path) -> None:
+    """UserError for a folder in which no agent was saved; the file names alone tell."""
+    place = folder.published(run)
+    if not folder.seeds(place) or not (place / folder.CONFIG).exists():
+        raise without_agent(run)
+
+
+def without_agent(run: str | Path) -> UserError:
+    """The error for what holds no agent, with the reason (return it, do not raise it)."""
+    place = Path(run)
+    why = "" if place.is_dir() else ": it is a file" if place.exists() else ": it does not exist"
+    others = "".join(f", or {name}" for name in names())
+    return UserError(
+        f"{run} holds no agent{why}; give the folder of a run, once it has saved{others}"
+    )
 
 
 def opened(run: str | Path) -> Path:

@@ -10,9 +10,11 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import UInt8
@@ -23,6 +25,9 @@ Array = np.ndarray
 Picture = UInt8[Array, "height width 3"]
 COLUMNS = 3  # pictures side by side on a sheet
 GAP = 4  # pixels between them
+INK, HALO = (30, 34, 40), (236, 239, 244)  # of captions
+LEAST = 6  # pixels of a letter
+FULL = 0.95  # of a picture's width, at most, for a line
 INSTALL = f"{install('video')}, or apt-get install ffmpeg; .gif and .png need neither"
 
 
@@ -65,15 +70,35 @@ def sheet(
     return page
 
 
-def captioned(picture: Picture, text: str) -> Picture:
-    """The picture with a line of text in its upper left corner."""
-    from PIL import Image, ImageDraw, ImageFont
+def captioned(picture: Picture, above: str, below: str = "", size: int | None = None) -> Picture:
+    """The picture with lines of text in its upper left corner, and others in its lower left one.
+
+    `size` is the height of a letter's box in pixels; smaller where a line would not fit.
+    """
+    from PIL import Image, ImageDraw
 
     image = Image.fromarray(picture)
-    size = max(9, picture.shape[0] // 28)
-    place = (size // 2, size // 3)
-    ImageDraw.Draw(image).text(place, text, fill=(30, 34, 40), font=ImageFont.load_default(size))
+    height, width = picture.shape[:2]
+    most = max(LEAST, height // 18 if size is None else size)
+    wide = max(_font(most).getlength(line) for line in (*above.split("\n"), *below.split("\n")))
+    letter = max(LEAST, min(most, int(most * FULL * width / max(wide, 1.0))))
+    edge, halo = letter // 3, max(1, letter // 10)
+    ink = {"fill": INK, "font": _font(letter), "stroke_width": halo, "stroke_fill": HALO}
+    draw, spacing = ImageDraw.Draw(image), letter // 6
+    draw.multiline_text((edge, edge // 2), above, spacing=spacing, **ink)
+    if below:
+        place = (edge, height - edge // 2)
+        draw.multiline_text(place, below, anchor="ld", spacing=spacing, **ink)
     return np.asarray(image)
+
+
+@cache
+def _font(size: int) -> Any:
+    """A font with a minus that is as wide as a plus; Pillow's own has none."""
+    import matplotlib
+    from PIL import ImageFont
+
+    return ImageFont.truetype(Path(matplotlib.get_data_path(), "fonts/ttf/DejaVuSans.ttf"), size)
 
 
 def ffmpeg() -> str:

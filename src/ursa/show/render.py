@@ -1,10 +1,11 @@
 """Render: a picture of a robot as a reading has it, whatever engine or recording it came from."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from types import TracebackType
 
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import Float, UInt8
 
 from ursa.errors import UserError, unknown
 from ursa.robot.damage import Damage
@@ -24,6 +25,7 @@ LIGHT = 2.0  # m from the robot: the shadow map is centred on the light's line
 SIZES = (16, 4096)  # pixels
 GEOMS = 1000  # room in the scene, far more than any robot has
 BACK_HIP = (0.45, 0.50, 0.57, 1.0)  # unlike the front ones: one sees which way it faces
+PATH, DOT, LINE = (0.10, 0.35, 0.80, 1.0), 0.03, 0.008  # colour; radii in m
 DAMAGED = (0.85, 0.08, 0.10, 1.0)
 
 
@@ -63,9 +65,18 @@ class Studio:
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self._context)
 
     def picture(
-        self, reading: Reading, robot: int = 0, *, damages: Sequence[Damage] = ()
+        self,
+        reading: Reading,
+        robot: int = 0,
+        *,
+        damages: Sequence[Damage] = (),
+        path: Sequence[Reading] = (),
     ) -> Picture:
-        """One robot of the reading where it is; limbs with a damaged joint are red."""
+        """One robot of the reading where it is; limbs with a damaged joint are red.
+
+        The camera goes along with it: a line on the floor along earlier readings, the `path`,
+        shows how far it came.
+        """
         self._check(reading, robot)
         mujoco = self._mujoco
         self._pose(reading, robot)
@@ -76,6 +87,7 @@ class Studio:
         everything = mujoco.mjtCatBit.mjCAT_ALL.value
         scene = (self._option, None, self._camera, everything, self._scene)
         mujoco.mjv_updateScene(self._model, self._data, *scene)
+        self._mark([it.truth.position[robot] for it in path if it.truth is not None])
         mujoco.mjr_render(self._frame, self._scene, self._context)
         pixels = np.empty((self._frame.height, self._frame.width, 3), np.uint8)
         mujoco.mjr_readPixels(pixels, None, self._frame, self._context)
@@ -92,6 +104,22 @@ class Studio:
         # A steady height of the eye: the robot bobs in the picture, the floor does not.
         self._camera.lookat[:] = (*position[:2], 0.6 * self.spec.rest_height)
         self._data.light_xpos[0] = self._camera.lookat - LIGHT * self._data.light_xdir[0]
+
+    def _mark(self, places: Sequence[Float[Array, " 3"]]) -> None:
+        """A line over the floor, with a dot where it begins."""
+        floor = [(x, y, 0.0) for x, y, _ in places]
+        kinds = self._mujoco.mjtGeom
+        ball, rod = kinds.mjGEOM_SPHERE.value, kinds.mjGEOM_CAPSULE.value
+        for one, two in [*zip(floor[:1], floor[:1], strict=True), *pairwise(floor)]:
+            if self._scene.ngeom == self._scene.maxgeom:
+                return
+            geom = self._scene.geoms[self._scene.ngeom]
+            self._scene.ngeom += 1
+            size, turn = np.full(3, DOT), np.eye(3).ravel()
+            color = np.array(PATH, np.float32)
+            self._mujoco.mjv_initGeom(geom, ball, size, np.array(one), turn, color)
+            if one != two:
+                self._mujoco.mjv_connector(geom, rod, LINE, np.array(one), np.array(two))
 
     def _paint(self, limb: str, color: tuple[float, ...]) -> None:
         self._model.geom_rgba[self._model.geom_bodyid == self._model.body(limb).id] = color

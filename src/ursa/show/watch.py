@@ -16,7 +16,7 @@ from ursa.robot.damage import Damage
 from ursa.robot.gait import SCRIPTS
 from ursa.robot.reading import Reading
 from ursa.robot.spec import RobotSpec
-from ursa.show import film, gl, render
+from ursa.show import film, gl, render, words
 
 Array = np.ndarray
 Item = TypeVar("Item")
@@ -31,6 +31,7 @@ class Role(NamedTuple):
     name: str  # for the caption
     spec: RobotSpec
     enter: Callable[[], tuple[Body, Choose]]  # the robot, and what it will do from standing
+    settle: int = 0  # steps at the start that speeds leave out, where more follow
 
 
 def scripted(
@@ -78,19 +79,19 @@ def show(
     last = max(1, round(seconds * spec.control_rate))
     shown = _every(spec.control_rate / fps, last) if moving else _spread(frames, last)
     broken = math.ceil(damage_at * spec.control_rate) if damages else last + 1
-    size = {"width": width, "height": height}
+    size, harm = {"width": width, "height": height}, words.broken(damages, spec)
     with render.Studio(spec, **size, camera=camera, smooth=not moving) as studio:
         readings = list(track(play(role, last, damages, broken), "moving", last + 1))
 
         def picture(step: int) -> render.Picture:
             hurt = damages if step >= broken else ()
             drawn = studio.picture(readings[step], damages=hurt)
-            text = f"{role.name}   {step * spec.period:.2f} s   "
-            text += f"{_distance(readings[: step + 1]):.2f} m" + (f"   {damage}" if hurt else "")
-            return drawn if plain else film.captioned(drawn, text)
+            far = _distance(readings[: step + 1])
+            text = f"{role.name}\n{step * spec.period:.2f} s   {far:.2f} m"
+            return drawn if plain else film.captioned(drawn, text, harm if hurt else "")
 
         film.save(track(map(picture, shown), "drawing", len(shown)), out, fps)
-    print(summary(readings))
+    print(summary(readings, role.settle))
     print(f"-> {out}")
 
 
@@ -109,16 +110,25 @@ def play(role: Role, steps: int, damages: Sequence[Damage], broken: int) -> Iter
         body.close()
 
 
-def summary(readings: Sequence[Reading]) -> str:
-    """What the robot did, in one line of numbers. The first reading is the one at rest."""
+def summary(readings: Sequence[Reading], settle: int = 0) -> str:
+    """What the robot did, in one line of numbers. The first reading is the one at rest.
+
+    Speeds are means along and about the robot itself: one that goes in circles is fast and ends
+    where it began. They leave out the first `settle` steps, where more follow.
+    """
     after = readings[1:]
-    seconds = len(after) * after[0].spec.period
-    distance = _distance(readings)
+    period = after[0].spec.period
+    left_out = settle if settle < len(after) else 0
+    settled = after[left_out:]
+    speed = np.round(np.mean([_speed(it) for it in settled]), 2) + 0.0  # no minus before nothing
+    turn = np.round(np.mean([it.gyro[0, 2] for it in settled]), 2) + 0.0
+    since = f" (after the first {left_out * period:g} s)" if left_out else ""
     upright = np.mean([it.rotation[0, 2, 2] > UPRIGHT for it in after])
     torque = max(float(np.abs(it.torque[0]).max()) for it in after)
     power = np.mean([it.power[0] for it in after])
     return (
-        f"{seconds:.2f} s: {distance:.2f} m from where it began ({distance / seconds:.2f} m/s), "
+        f"{len(after) * period:.2f} s: {speed:.2f} m/s along its heading, turns {turn:.2f} rad/s"
+        f"{since}; {_distance(readings):.2f} m from where it began, "
         f"upright {upright:.0%} of the time, peak torque {torque:.1f} N m, mean power {power:.0f} W"
     )
 
@@ -129,6 +139,12 @@ def _distance(readings: Sequence[Reading]) -> float:
     assert first is not None, "an engine knows where its robot is"
     assert last is not None, "an engine knows where its robot is"
     return float(np.linalg.norm(last.position[0, :2] - first.position[0, :2]))
+
+
+def _speed(reading: Reading) -> float:
+    """m/s over the floor along the trunk, forwards."""
+    assert reading.truth is not None, "an engine knows how fast its robot is"
+    return float(reading.truth.velocity[0, :2] @ reading.rotation[0, :2, 0])
 
 
 def _every(stride: float, last: int) -> list[int]:

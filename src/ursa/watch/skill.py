@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ursa.errors import UserError
+from ursa.evaluate.definitions import SETTLE
 from ursa.evaluate.skills import chosen, known, promised
 from ursa.robot import registry
 from ursa.robot.body import Body
@@ -41,7 +42,7 @@ def learnt(
         return arena.body, lambda reading, _: agent.act(observe(arena.layout, reading), z)
 
     name = f"{title(source.out, agent)} skill {number}"
-    return Role(name, registry.robot(agent.config.robot), enter)
+    return Role(name, registry.robot(agent.config.robot), enter, SETTLE)
 
 
 def numbered(agent: Agent) -> Float[Array, "n D"]:

@@ -9,7 +9,7 @@ from ursa.evaluate import statistics
 from ursa.evaluate.definitions import STEPS
 from ursa.evaluate.draw.style import Numbers, feature_names, finish, heading, page, plain
 from ursa.evaluate.group import Group, where
-from ursa.evaluate.judged import knows
+from ursa.evaluate.judged import knows, which
 from ursa.evaluate.results import Results
 
 TITLE = "Skills of the repertoire"
@@ -68,9 +68,7 @@ def draw(numbers: Numbers, *, one_seed: bool = False) -> Figure:
     bar = figure.colorbar(dots, ax=grid, extend="both", aspect=40, pad=0.01)
     bar.set_label(f"return over {STEPS} steps", fontsize=8)
     bar.ax.tick_params(labelsize=7)
-    count = len(panels[0]["z"])
-    note = f"{count} skills of each seed, thinned so that they lie far apart; colours from the 1st "
-    note += "to the 99th percentile"
+    note = f"{panels[0]['which']} of each seed; colours from the 1st to the 99th percentile"
     if numbers["complaints"]:
         note += "; red crosses: not finite"
     left = len(numbers["panels"]) - len(panels)
@@ -84,6 +82,7 @@ def _panel(label: str, found: Results) -> dict:
     return {
         "label": label,
         "seed": found.source.seed,
+        "which": which(found),
         "z": statistics.finite(tried.z, f"{where(found)}: skills").tolist(),
         "promised": plain(STEPS * tried.value),
         "measured": plain(tried.ret),

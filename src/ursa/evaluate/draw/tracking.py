@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ursa.evaluate import definitions, statistics
+from ursa.evaluate import definitions, judged, statistics
 from ursa.evaluate.draw.style import Numbers, finish, heading, means, page
 from ursa.evaluate.group import Group, measured, where
 from ursa.evaluate.results import Results
@@ -57,10 +57,11 @@ def draw(numbers: Numbers, *, one_seed: bool = False) -> Figure:
                 f"{each['label']}, {text}: speed {found['speed']} m/s, yaw rate {found['yaw']} "
                 f"rad/s, whitened {found['joint']}; within δ: {found['within']} of the commands"
             )
+    dots = " or ".join(dict.fromkeys(it["which"] for each in series for it in each["seeds"]))
     lines.append(
-        "dots: skills of the repertoire; hatched: farther than two thresholds from all of them; "
-        "the seed shown is the one in the middle by whitened error; errors: mean over the rollouts "
-        "of a command"
+        f"dots: {dots} of the repertoire; hatched: farther than two thresholds from every skill in "
+        "it; the seed shown is the one in the middle by whitened error; errors: mean over the "
+        "rollouts of a command"
     )
     return finish(figure, numbers, TITLE, *lines)
 
@@ -94,6 +95,7 @@ def _seed(found: Results) -> dict:
         "command": tracked.command.tolist(),
         "reachable": tracked.reachable.tolist(),
         "repertoire": found.skills.z.tolist(),
+        "which": judged.which(found),
         "rollouts": tracked.late.shape[1],
     }
     for when, reached in (("late", tracked.late), ("whole", tracked.whole)):
