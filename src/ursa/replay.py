@@ -76,10 +76,10 @@ def nbytes(n: int, capacity: int, sizes: Sizes) -> int:
 
 def add(ring: Ring, row: Row) -> Ring:
     """The ring with one more column; the oldest goes when it is full. Donate the ring."""
-    column = ring.position
+    place = jnp.arange(ring.robots), ring.position
     return replace(
         ring,
-        **{name: getattr(ring, name).at[:, column].set(getattr(row, name)) for name in FIELDS},
+        **{name: getattr(ring, name).at[place].set(getattr(row, name)) for name in FIELDS},
         written=ring.written + 1,
     )
 

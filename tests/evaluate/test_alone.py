@@ -24,6 +24,7 @@ def test_one_robot_alone_is_told_beside_the_other_damages(tmp_path):
     put_as(tmp_path, "alone-ursa", *ursa)
     others = [alone("daydreamer", k, 200, [4, 4, 2, 5], 1.5) for k in (0, 1)]
     put_as(tmp_path, "alone-daydreamer", *others)
+    put_as(tmp_path, "small-ursa", *ursa[:1])
     begin = "one robot, 360 k steps: "
     found = [it for it in filled(tmp_path) if it.claim.text.startswith(begin)]
     assert [it.ours for it in found] == [
@@ -34,6 +35,14 @@ def test_one_robot_alone_is_told_beside_the_other_damages(tmp_path):
     ]
     assert [it.verdict for it in found] == ["-", "yes", "-", "-"]
     assert {it.claim.command for it in found} == {"ursa reproduce alone --results again"}
+    small = [it for it in filled(tmp_path, "small") if it.found is not None]
+    assert [(it.claim.text, it.ours) for it in small] == [
+        (
+            "the same, learner of the size of a laptop's: reward per step in the last quarter of "
+            "an hour, URSA",
+            "2.00 (n = 1)",
+        )
+    ]
     numbers = [it.number for it in CLAIMS if it.kind == "simulated"]
     assert numbers == sorted(numbers)
 

@@ -15,7 +15,7 @@ from ursa.errors import UserError
 from ursa.evaluate import claims_table, results, tables
 from ursa.evaluate.claim import KINDS, TITLES
 from ursa.evaluate.claims import CLAIMS, filled
-from ursa.evaluate.claims_table import END, START, inserted, markdown
+from ursa.evaluate.claims_table import END, INTERVALS, START, inserted, markdown
 from ursa.evaluate.group import grouped
 from ursa.evaluate.question import needed
 from ursa.evaluate.told import told as printed
@@ -212,7 +212,9 @@ def test_what_cannot_be_compared_is_refused(tmp_path):
 def test_simulated_emulated_and_real_stand_apart(tmp_path):
     put(tmp_path, seed_of("ursa", 0, speed=ramp(0.5)))
     text = markdown(filled(tmp_path))
-    simulated, emulated, real = (part.partition("\n")[2] for part in text.split("\n### "))
+    head, *parts = text.split("\n### ")
+    assert head == f"{INTERVALS}\n"
+    simulated, emulated, real = (part.partition("\n")[2] for part in parts)
     line = next(it for it in simulated.splitlines() if "fastest safe skill" in it)
     assert line.split(" | ")[1:] == [
         "-",
@@ -231,15 +233,15 @@ def test_simulated_emulated_and_real_stand_apart(tmp_path):
 def test_claims_stand_in_groups_with_titles_and_the_longest_opens_on_a_click(tmp_path):
     put(tmp_path, seed_of("ursa", 0, torque=np.full(ROWS, 0.9)))
     text = markdown(filled(tmp_path))
-    simulated = text.split("\n### ")[0]
+    simulated = text.split("\n### ")[1]
     titles = [it for it in simulated.splitlines() if it.startswith("#### ")]
     assert titles == [f"#### {number}. {title}" for number, title in TITLES.items()]
     assert text.count("<details>") == text.count("</details>") == 1
     sixth = simulated.split("#### 6. ")[1].split("#### 7. ")[0]
     rows = [it for it in sixth.splitlines() if it.startswith("| ")][2:]
     # URSA's joint speed, torque and leaps have a target and were measured; all three are met.
-    told = f"<details><summary>{len(rows)} numbers; of 3 with a target 3 meet it</summary>\n\n| "
-    assert told in sixth
+    summed = f"{len(rows)} numbers; of 3 that have a target and were run 3 meet it"
+    assert f"<details><summary>{summed}</summary>\n\n| " in sixth
     assert sixth.rstrip().endswith("|\n\n</details>")
 
 

@@ -14,6 +14,7 @@ import pytest
 from evaluate.made import made, study, written
 from ursa.errors import UserError
 from ursa.evaluate import reproduce as module
+from ursa.evaluate import setting
 from ursa.evaluate.draw.gallery import FIGURES
 from ursa.evaluate.question import QUESTIONS, RUNS
 from ursa.evaluate.reproduce import reproduce
@@ -25,14 +26,14 @@ ROLLOUTS = 16
 DRAWN = {(it, name) for name, plan in FIGURES.items() for it in plan.questions}
 
 
-def alone(method: str, seed: int) -> Results:
+def alone(name: str, method: str, seed: int) -> Results:
     """One robot for five hours: 20 windows of a quarter of an hour."""
     found = made(method, seed, rollouts=ROLLOUTS)
     train = {**found.config["train"], "robots": 1, "steps": 360_000}
     steps = 18_000.0 * np.arange(1, 21)
     return replace(
         found,
-        source=replace(found.source, run=f"alone-{method}", steps=360_000),
+        source=replace(found.source, run=f"{name}-{method}", steps=360_000),
         config={**found.config, "train": train, "seeds": 2},
         curve=Curve(steps=steps, mean=steps / 360_000 + seed, deviation=np.full(20, 0.1)),
     )
@@ -48,7 +49,12 @@ def elsewhere(found: Results, physics: str) -> Results:
 def fill(folder: Path) -> None:
     """Results as `ursa evaluate --out` would leave them."""
     forward, turning = study(5, rollouts=ROLLOUTS), study(2, task="velocity", rollouts=ROLLOUTS)
-    found = [alone(method, seed) for method in ("ursa", "daydreamer") for seed in (0, 1)]
+    found = [
+        alone(name, method, seed)
+        for name in ("alone", "small")
+        for method in ("ursa", "daydreamer")
+        for seed in (0, 1)
+    ]
     for physics in ("2ms", "pybullet"):
         found += [elsewhere(it, physics) for it in (*forward, turning[0])]
     front = made("ursa", 0, rollouts=ROLLOUTS)
@@ -73,6 +79,7 @@ def test_each_question_knows_its_runs_and_every_figure_its_question():
         "rq1": forward,
         "rq2": forward,
         "alone": ["alone-ursa", "alone-daydreamer"],
+        "small": ["small-ursa", "small-daydreamer"],
         "rq3": ["velocity-ursa"],
         "physics": trained + [f"{run}-{way}" for way in ways for run in trained],
         "front": ["forward-ursa", "forward-ursa-front"],
@@ -92,6 +99,7 @@ def test_steps_are_carried_out_in_order_and_a_failure_ends_it(tmp_path, monkeypa
         called.append(command[3:])
         return subprocess.CompletedProcess(command, 3 if command[3] == "evaluate" else 0)
 
+    monkeypatch.setattr(setting, "device", lambda: "gpu")
     monkeypatch.setattr(module.subprocess, "run", run)
     with pytest.raises(UserError, match=r"`ursa evaluate .*` ended with code 3; the same"):
         reproduce("rq3", runs=tmp_path, results=tmp_path / "results", out=tmp_path / "out")
@@ -106,12 +114,12 @@ def test_everything_comes_from_results_alone(results, tmp_path, capsys):
     for question, each in QUESTIONS.items():
         assert (out / question / "tables.json").exists() == bool(each.chapter)
     page = (out / "report.html").read_text()
-    assert page.count("<img ") == len(DRAWN) == len(FIGURES) + 2
+    assert page.count("<img ") == len(DRAWN) == len(FIGURES) + 4
     said = capsys.readouterr().out
     assert "results are missing" not in said
     assert f"alone: {QUESTIONS['alone'].asks}" in said
     # Each chapter under its own heading, with its own tables; of one robot, only its own.
-    begin, end = page.index('<h2 id="task-alone">'), page.index('<h2 id="task-velocity">')
+    begin, end = page.index('<h2 id="task-alone">'), page.index('<h2 id="task-small">')
     forward, one = page[:begin], page[begin:end]
     assert '<h2 id="task-alone">One robot alone' in one
     assert "All 9 damages" in forward
@@ -154,7 +162,7 @@ def test_who_has_no_results_of_one_robot_gets_the_rest_and_the_commands(results,
     assert "--train.robots 1 --train.steps 360000 --train.steps-per-update 8" in said
     assert "\nnot drawn, because nothing of it is there: alone\n" in said
     folders = sorted(it.name for it in (tmp_path / "out").iterdir() if it.is_dir())
-    assert folders == ["rq1", "rq2", "rq3"]
+    assert folders == ["rq1", "rq2", "rq3", "small"]
     assert 'id="task-alone"' not in (tmp_path / "out" / "report.html").read_text()
     with pytest.raises(UserError, match="holds no results of alone; these commands make them"):
         reproduce("alone", **words)
@@ -175,7 +183,7 @@ def test_a_method_is_drawn_with_the_seeds_that_are_there_and_the_others_are_name
     )
     assert lines[1] == f"  {results / 'forward-dominic'}: seed_0, seed_1, seed_2"
     assert "$ ursa train --robot a1 --task forward --method dominic" in lines[2]
-    assert "&& ursa evaluate outputs/reproduce/forward-dominic" in lines[2]
+    assert f"&& ursa evaluate {results}/runs/forward-dominic" in lines[2]
     assert not lines[3].startswith("  ")
     shutil.rmtree(results / "forward-dominic")
     assert reproduce("rq2", from_results=True, results=results, out=out, figure=("ccdf",)) == 0
@@ -183,13 +191,39 @@ def test_a_method_is_drawn_with_the_seeds_that_are_there_and_the_others_are_name
     assert list(numbers["n"].values()) == [5, 5]
 
 
+def test_a_question_is_answered_whatever_became_of_the_results_of_others(results, tmp_path):
+    (results / "forward-ursa" / "seed_0.json").write_text("torn")
+    words = {"from_results": True, "results": results, "out": tmp_path / "out"}
+    assert reproduce("rq3", **words) == 0
+    with pytest.raises(UserError, match="is not a results file of `ursa evaluate`: no JSON"):
+        reproduce("all", **words)
+
+
+def test_nothing_is_drawn_where_only_the_plan_is_asked_for(results, tmp_path, capsys):
+    words = {"from_results": True, "results": results, "out": tmp_path / "out"}
+    assert reproduce("all", plan=True, **words) == 0
+    assert "results are there" in capsys.readouterr().out
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(UserError, match="seeds = 0, want a whole number >= 1"):
+        reproduce("all", seeds=0, **words)
+
+
+def test_results_whose_agents_are_gone_are_not_mixed_with_new_ones(results, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_carry_out", pytest.fail)
+    (results / "velocity-ursa" / "seed_1.json").unlink()
+    with pytest.raises(UserError, match="new ones would stand beside them"):
+        reproduce("rq3", results=results, out=tmp_path / "out")
+
+
 def test_a_folder_that_is_not_there_is_said_not_to_be(tmp_path, monkeypatch, capsys):
     with pytest.raises(UserError, match=f"there is no folder {tmp_path / 'nothing'}: --results"):
         reproduce("all", from_results=True, results=tmp_path / "nothing")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match="there is no folder outputs/miniature/results"):
+    with pytest.raises(UserError, match="there is no folder outputs/miniature/paper-2/results"):
         reproduce("rq1", from_results=True, seeds=2)
-    assert "they are in outputs/miniature/results (--results names" in capsys.readouterr().out
+    assert (
+        "they are in outputs/miniature/paper-2/results (--results names" in capsys.readouterr().out
+    )
     assert not list(tmp_path.iterdir())
 
 
@@ -244,6 +278,7 @@ def test_of_everything_what_is_there_is_drawn_and_the_claims_say_what_is_not(
         "alone",
         "rq1",
         "rq2",
+        "small",
     ]
     readme = Path("README.md").read_text()
     assert "\nold\n" not in readme
@@ -260,8 +295,10 @@ def test_one_figure_can_be_asked_for_and_only_of_its_question(results, tmp_path)
     words = {"from_results": True, "results": results, "out": out}
     assert reproduce("all", figure=("training",), **words) == 0
     drawn = sorted(str(path.relative_to(out)) for path in out.rglob("*.png"))
-    assert drawn == ["alone/training.png", "rq2/training.png"]
-    with pytest.raises(UserError, match="figure damages belongs to rq2 and alone, not to rq1"):
+    assert drawn == ["alone/training.png", "rq2/training.png", "small/training.png"]
+    with pytest.raises(
+        UserError, match="figure damages belongs to rq2 and alone and small, not to rq1"
+    ):
         reproduce("rq1", figure=("damages",), **words)
     with pytest.raises(UserError, match="unknown figure"):
         reproduce("rq1", figure=("picture",), **words)

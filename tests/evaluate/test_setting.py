@@ -2,20 +2,31 @@
 
 import inspect
 import json
+from functools import wraps
 from pathlib import Path
 
-import jax
 import pytest
 
+from ursa.errors import UserError
+from ursa.evaluate import setting as module
 from ursa.evaluate.command import evaluate
 from ursa.evaluate.question import RUNS, needed, source
 from ursa.evaluate.reproduce import reproduce
-from ursa.evaluate.setting import Setting, missing, placed, planned
+from ursa.evaluate.setting import Setting, makers, missing, mixed, placed, planned
+from ursa.presets import preset
+from ursa.run import publish
 from ursa.run.command import parse
 
 BY_NAME = {run.name: run for run in RUNS}
 OWN = [run for run in RUNS if not run.of]
-SEEDS = {"alone-ursa": 2, "alone-daydreamer": 2, "velocity-ursa": 2, "forward-ursa-front": 1}
+SEEDS = {"velocity-ursa": 2, "forward-ursa-front": 1}
+SEEDS |= {f"{size}-{method}": 2 for size in ("alone", "small") for method in ("ursa", "daydreamer")}
+
+
+@pytest.fixture(autouse=True)
+def gpu(monkeypatch):
+    """Whom nobody asks for the device is not told by a process that loads JAX."""
+    monkeypatch.setattr(module, "device", wraps(module.device)(lambda: "gpu"))
 
 
 def at(folder: Path, **sizes) -> Setting:
@@ -38,7 +49,7 @@ def test_the_training_commands_are_ones_that_ursa_understands(run):
     assert words[0] == "train"
     flags = parse(words[1:])
     config = flags.config
-    one = run.name.startswith("alone")
+    one = run.name.startswith(("alone", "small"))
     assert (config.robot, config.task) == ("a1", run.task)
     assert config.seeds == SEEDS.get(run.name, 5)
     assert config.method == run.name.split("-")[1]
@@ -46,6 +57,8 @@ def test_the_training_commands_are_ones_that_ursa_understands(run):
     assert config.train.robots == (1 if one else 32)
     assert config.train.steps_per_update == (8 if one else 32)
     assert flags.out == Path("outputs/reproduce") / run.name
+    assert config.world == preset("laptop" if run.name.startswith("small") else "paper").world
+    assert config.train.replay_size >= config.train.steps
     assert config.skill.feature == ("identity" if run.task == "velocity" else "vae")
     front = run.name == "forward-ursa-front"
     assert [it[:2] for it in config.forward.joints] == ["FR", "FR", "FR", "FL", "FL", "FL"] * front
@@ -56,7 +69,7 @@ def test_the_training_commands_are_ones_that_ursa_understands(run):
 )
 def test_agents_are_measured_where_they_were_trained_by_the_options_of_their_physics(name):
     run = BY_NAME[name]
-    words = Setting().measure(run)
+    (words,) = Setting(results=Path("none")).measure(run)
     place = f"outputs/reproduce/{source(run).name}"
     told = {
         "forward-ursa": "",
@@ -64,7 +77,7 @@ def test_agents_are_measured_where_they_were_trained_by_the_options_of_their_phy
         "forward-ursa-pybullet": "--body pybullet --no-damages",
         "velocity-ursa-2ms": "--tick 0.002 --no-damages --seed 0",
     }
-    assert words == ["evaluate", place, "--out", f"results/{name}", *told[name].split()]
+    assert words == ["evaluate", place, "--out", f"none/{name}", *told[name].split()]
 
 
 def test_a_miniature_of_one_robot_is_as_short_as_its_preset():
@@ -84,30 +97,81 @@ def test_a_run_lacks_the_seeds_it_should_have_and_no_others(tmp_path):
 
 
 def test_the_measuring_command_uses_flags_that_it_has():
-    words = [it for run in RUNS for it in Setting(quick=True).measure(run)]
+    words = [it for run in RUNS for one in Setting(quick=True).measure(run) for it in one]
     known = inspect.signature(evaluate).parameters
     assert words[0] == "evaluate"
     flags = {it.removeprefix("--").replace("-", "_") for it in words if it.startswith("--")}
     assert flags <= set(known)
 
 
+def lived(setting: Setting, name: str, steps: int, seeds=range(2), wanted: int = 0) -> Path:
+    """The folder of a run as training leaves it: settings, and agents that lived for `steps`."""
+    place = setting.place(BY_NAME[name])
+    config = parse(setting.fresh(BY_NAME[name])[1:]).config
+    train = {"steps": wanted or config.train.steps}
+    (place / "agent").mkdir(parents=True, exist_ok=True)
+    told = json.dumps({"train": train, "world": {"deter": config.world.deter}})
+    (place / "config.json").write_text(told)
+    for seed in seeds:
+        publish.write(place / "agent" / f"seed_{seed}" / "agent.safetensors", {}, steps)
+    return place
+
+
 def test_only_what_is_missing_is_done(tmp_path):
-    setting = at(tmp_path, seeds=2)
+    setting = at(tmp_path, preset="tiny", seeds=2)
     ursa, daydreamer = BY_NAME["forward-ursa"], BY_NAME["forward-daydreamer"]
     assert [words[0] for words in missing(setting, [ursa])] == ["train", "evaluate"]
-    place = setting.runs / ursa.name
-    place.mkdir(parents=True)
-    (place / "config.json").write_text(json.dumps({"train": {"steps": 100}}))
-    (place / "metrics.jsonl").write_text(json.dumps({"step": 60}) + "\n")
+    place = lived(setting, ursa.name, 1000)  # killed before the agents of the last step were saved
     assert missing(setting, [ursa])[0] == ["train", "--resume", str(place)]
-    with open(place / "metrics.jsonl", "a") as file:
-        file.write(json.dumps({"step": 100}) + "\n")
+    lived(setting, ursa.name, 1024)
     assert [words[0] for words in missing(setting, [ursa])] == ["evaluate"]
     leave(setting, ursa.name)
     assert [words[-1] for words in missing(setting, [ursa, daydreamer])] == [
         str(setting.runs / daydreamer.name),
         str(setting.results / daydreamer.name),
     ]
+
+
+def test_seeds_that_were_measured_are_not_measured_again(tmp_path):
+    setting = at(tmp_path)
+    lived(setting, "forward-dominic", 1_000_000, seeds=range(5))
+    leave(setting, "forward-dominic", seeds=(3, 4))
+    steps = missing(setting, [BY_NAME["forward-dominic"]])
+    assert [words[0] for words in steps] == ["evaluate"] * 3
+    assert [words[-2:] for words in steps] == [["--seed", "0"], ["--seed", "1"], ["--seed", "2"]]
+
+
+def test_numbers_of_new_agents_are_not_put_beside_those_of_old_ones(tmp_path):
+    setting, runs = at(tmp_path), [BY_NAME["forward-dominic"], BY_NAME["forward-dominic-2ms"]]
+    assert not mixed(setting, runs)
+    leave(setting, "forward-dominic", seeds=(3, 4))
+    why = f"{setting.results / 'forward-dominic'} holds seed_3, seed_4, whose agents are not in "
+    assert mixed(setting, runs).startswith(why)
+    assert f"! {why}" in planned(setting, runs)
+    leave(setting, "forward-dominic")
+    assert not mixed(setting, runs[:1])
+    assert mixed(setting, runs)  # pairs of the same agent in two physics would be of two agents
+    lived(setting, "forward-dominic", 1_000_000, seeds=range(5))
+    assert not mixed(setting, runs)
+
+
+def test_a_run_of_another_size_in_its_place_is_refused(tmp_path):
+    setting = at(tmp_path, preset="tiny")
+    lived(setting, "velocity-ursa", 160_000, wanted=160_000)
+    with pytest.raises(UserError, match=r"holds another run: train.steps = 160000, world.deter"):
+        setting.trained(BY_NAME["velocity-ursa"])
+    lived(setting, "velocity-ursa", 1024)
+    assert setting.trained(BY_NAME["velocity-ursa"])
+    (setting.place(BY_NAME["velocity-ursa"]) / "config.json").write_text("{}")
+    with pytest.raises(UserError, match="gives no settings"):
+        setting.trained(BY_NAME["velocity-ursa"])
+
+
+def test_commands_for_what_is_missing_train_agents_once(tmp_path):
+    runs = [it for it in RUNS if source(it).name == "forward-dominic"]
+    assert len(runs) == 3
+    said = makers(at(tmp_path), runs)
+    assert (said.count("ursa train"), said.count("ursa evaluate")) == (1, 3)
 
 
 def test_agents_are_trained_once_however_often_they_are_measured(tmp_path):
@@ -137,12 +201,12 @@ def test_times_are_those_of_what_is_left_to_do(tmp_path):
     assert "about 17 minutes of training (one H200) and 22 of measuring" in said
     assert "  velocity-ursa                1 of 2 seeds are there\n" in said
     assert said.count("5 seeds, results are there") == 9
-    assert said.count("2 seeds, results are there") == 2
+    assert said.count("2 seeds, results are there") == 4
 
 
 @pytest.mark.parametrize(("device", "warned"), [("cpu", 1), ("gpu", 0)])
 def test_who_would_train_on_a_cpu_is_warned(tmp_path, monkeypatch, device, warned):
-    monkeypatch.setattr(jax, "default_backend", lambda: device)
+    monkeypatch.setattr(module, "device", lambda: device)
     setting = at(tmp_path)
     said = planned(setting, RUNS)
     assert said.count("! JAX finds no GPU here, only this CPU: training takes many times") == warned
@@ -150,8 +214,25 @@ def test_who_would_train_on_a_cpu_is_warned(tmp_path, monkeypatch, device, warne
     assert "GPU" not in planned(setting, RUNS)
 
 
-def test_a_miniature_keeps_away_from_the_results_of_the_paper(tmp_path):
+def test_what_jax_would_train_on_is_asked_of_another_process():
+    assert module.device.__wrapped__() == "cpu"
+
+
+def test_a_miniature_keeps_away_from_the_results_of_the_paper_and_of_others(tmp_path):
     assert placed(Setting(), None, None).results == Path("results")
-    for small in (Setting(preset="tiny"), Setting(seeds=2), Setting(quick=True)):
-        assert placed(small, None, None).results == Path("outputs/miniature/results")
-        assert "an impression, not a result" in planned(small, [])
+    small = {
+        "tiny-5": Setting(preset="tiny"),
+        "paper-2": Setting(seeds=2),
+        "paper-5-quick": Setting(quick=True),
+        "literal-5": Setting(preset="literal"),
+    }
+    for name, each in small.items():
+        assert placed(each, None, None).results == Path("outputs/miniature") / name / "results"
+        assert ("an impression, not a result" in planned(each, [])) == (name != "literal-5")
+
+
+def test_results_in_a_folder_of_their_own_have_runs_of_their_own():
+    found = placed(Setting(), None, Path("again"))
+    assert (found.runs, found.results) == (Path("again/runs"), Path("again"))
+    assert placed(Setting(), None, Path("results")).runs == Path("outputs/reproduce")
+    assert placed(Setting(), Path("mine"), Path("again")).runs == Path("mine")

@@ -87,22 +87,15 @@ def test_rows_that_waited_leave_the_same_bits_as_rows_taken_at_once():
     zero, rows = np.int32(0), []
     for trainer in (late, soon):
         trainer.learner, _ = trainer.programs.advance(
-            0, trainer.learner, trainer.collector.row, zero, zero
+            0, trainer.learner, gathered([trainer.collector.row]), zero, zero
         )
     for column in range(1, 40):
         late.collector.step(late.collector.random(column))
-        row = late.collector.row
-        rows.append(row)
-        soon.learner, _ = soon.programs.advance(0, soon.learner, row, np.int32(column), zero)
+        rows.append(late.collector.row)
+        one = gathered(rows[-1:])
+        soon.learner, _ = soon.programs.advance(0, soon.learner, one, np.int32(column), zero)
     leaves, _, _ = late.programs.learn(
-        late._parts,
-        0,
-        late._leaves,
-        gathered(rows[:-1]),
-        np.int32(1),
-        rows[-1],
-        np.int32(39),
-        zero,
+        late._parts, 0, late._leaves, gathered(rows), np.int32(1), zero
     )
     learner = jax.tree.unflatten(late._parts.learner, leaves)
     assert int(soon.learner.law.repertoire.filled[0]) > 10

@@ -113,7 +113,7 @@ def test_letters_are_as_large_as_told_and_as_the_picture_is_wide():
     def ink(*told, **size):
         return np.argwhere((film.captioned(white, *told, **size) < 100).all(axis=2))
 
-    small, large = (np.ptp(ink("m", size=size)[:, 0]) for size in (10, 30))
+    small, large = (np.ptp(ink("m", size=size)[:, 0]) for size in (20, 60))
     assert 2.5 < large / small < 3.5
     long = ink("front right and hind left legs frozen", size=30)
     assert long[:, 1].max() < 320

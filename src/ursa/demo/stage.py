@@ -72,7 +72,7 @@ def show_skills(
     best, velocity = six(agent, scene.rollouts), follows(agent)
     said(f"drawing {len(best)}{', labelled asked → achieved' if velocity else ''} ...")
     labels = [
-        of_skill(numbers[rows[it]], skills[rows[it]], scene.rollouts, it, velocity=velocity)
+        of_skill(int(numbers[rows[it]]), skills[rows[it]], scene.rollouts, it, velocity=velocity)
         for it in best
     ]
     drawn(video, scene, best, labels)

@@ -4,37 +4,41 @@ from ursa.evaluate import shown as seen
 from ursa.evaluate.claim import AGAIN, Claim, above
 from ursa.evaluate.evidence import Recipe
 
-URSA, DAYDREAMER = "alone-ursa", "alone-daydreamer"
-QUESTION = "alone"
-ONE = "one robot, 360 k steps"
+SIZES = {"alone": "one robot, 360 k steps", "small": "the same, learner of the size of a laptop's"}
 
-SIMULATED = (
-    Claim(
-        "3",
-        f"{ONE}: whole legs in which URSA + ITE is ahead of DayDreamer, of 4",
-        Recipe((URSA, DAYDREAMER), seen.legs, seen.wins),
-        paper="all but BR (real robot)",
-        question=QUESTION,
-    ),
-    Claim(
-        "3",
-        f"{ONE}: undamaged return over DayDreamer's",
-        Recipe((URSA, DAYDREAMER), seen.whole, seen.ratio),
-        "above 1",
-        above(1),
-        "higher (real robot)",
-        QUESTION,
-    ),
-    *(
+
+def _simulated(question: str, told: str) -> tuple[Claim, ...]:
+    ursa, daydreamer = f"{question}-ursa", f"{question}-daydreamer"
+    return (
         Claim(
             "3",
-            f"{ONE}: reward per step in the last quarter of an hour, {name}",
-            Recipe((run,), seen.last_reward),
-            question=QUESTION,
-        )
-        for name, run in (("URSA", URSA), ("DayDreamer", DAYDREAMER))
-    ),
-)
+            f"{told}: whole legs in which URSA + ITE is ahead of DayDreamer, of 4",
+            Recipe((ursa, daydreamer), seen.legs, seen.wins),
+            paper="all but BR (real robot)",
+            question=question,
+        ),
+        Claim(
+            "3",
+            f"{told}: undamaged return over DayDreamer's",
+            Recipe((ursa, daydreamer), seen.whole, seen.ratio),
+            "above 1",
+            above(1),
+            "higher (real robot)",
+            question,
+        ),
+        *(
+            Claim(
+                "3",
+                f"{told}: reward per step in the last quarter of an hour, {name}",
+                Recipe((run,), seen.last_reward),
+                question=question,
+            )
+            for name, run in (("URSA", ursa), ("DayDreamer", daydreamer))
+        ),
+    )
+
+
+SIMULATED = tuple(claim for size in SIZES.items() for claim in _simulated(*size))
 ROBOT = (
     Claim(
         "3",

@@ -29,10 +29,11 @@ from ursa.evaluate.results import Results
 from ursa.evaluate.statistics import NotFinite
 
 
-def filled(folder: Path) -> list[Told]:
-    """Every claim, from the results in a folder alone."""
-    seeds = read(folder, [run for it in CLAIMS for run in it.recipe.runs])
-    return [_told(claim, seeds) for claim in CLAIMS]
+def filled(folder: Path, question: str | None = None) -> list[Told]:
+    """The claims about a question, unset is every claim, from the results in a folder alone."""
+    asked = [it for it in CLAIMS if question in (None, it.question)]
+    seeds = read(folder, [run for it in asked for run in it.recipe.runs])
+    return [_told(claim, seeds) for claim in asked]
 
 
 def _told(claim: Claim, seeds: Mapping[str, Sequence[Results]]) -> Told:

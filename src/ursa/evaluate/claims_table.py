@@ -16,17 +16,18 @@ COLUMNS = (
     "claim",
     "paper",
     "target",
-    "ours: median over seeds [95 % bootstrap]",
+    "ours",
     "met",
     "command",
     "raw data",
 )
 FOLDED = ("6",)  # long groups, which open on a click
 INTERVALS = (
-    "Numbers of claims are medians over seeds with a 95 % bootstrap interval; two seeds are told "
-    "both, and where a run of several has two, the range over single seeds of each. Tables and "
-    "figures of the chapters below have medians with quartiles, unless they say otherwise."
+    "Our numbers are medians over seeds with a 95 % bootstrap interval in brackets; of two seeds "
+    "both are told, and where one of several runs has only two, the range over single seeds of "
+    "each."
 )
+CHAPTERS = "The chapters below have medians with quartiles, unless they say otherwise."
 
 
 def rows(told: Sequence[Told], folder: str = "results") -> list[tuple[str, ...]]:
@@ -79,7 +80,7 @@ def text(told: Sequence[Told]) -> str:
 
 def markdown(told: Sequence[Told]) -> str:
     """A table for each group; what was simulated never stands beside what was real."""
-    parts = []
+    parts = [INTERVALS]
     for kind, title in KINDS.items():
         there = groups(told, kind)
         parts += [f"### {title}"] if there else []
@@ -103,12 +104,13 @@ def _table(told: Sequence[Told]) -> str:
 def _summed(told: Sequence[Told]) -> str:
     """How a group stands, in a line."""
     judged = [it.verdict for it in told if it.verdict != NO_VALUE]
-    return f"{len(told)} numbers; of {len(judged)} with a target {judged.count('yes')} meet it"
+    met = judged.count("yes")
+    return f"{len(told)} numbers; of {len(judged)} that have a target and were run {met} meet it"
 
 
 def html(told: Sequence[Told]) -> list[str]:
     """The same for the report."""
-    parts = ['<h2 id="claims">Claims</h2>', f"<p>{page.text(INTERVALS)}</p>"]
+    parts = ['<h2 id="claims">Claims</h2>', f"<p>{page.text(f'{INTERVALS} {CHAPTERS}')}</p>"]
     for kind, title in KINDS.items():
         there = groups(told, kind)
         parts += [f"<h3>{page.text(title)}</h3>"] if there else []

@@ -112,7 +112,7 @@ def agents(folder: Path, seed: int | None, *, unfinished: bool) -> list[Agent]:
         raise no_seed(folder, seed, seeds)
     found = []
     for one in seeds if seed is None else [seed]:
-        publish.refuse_other_format(place / f"seed_{one}" / "agent.safetensors")
+        publish.refuse_other_format(place / f"seed_{one}" / runs.AGENT)
         found.append(Agent.load(folder, one))
         if not unfinished:
             refuse_unfinished(folder, found[-1])

@@ -49,9 +49,17 @@ def rows(protocol: str, found: Results) -> int:
     return min(allowed, len(found.skills.ret))
 
 
+def known(found: Results) -> int:
+    """How many skills a repertoire held; older files tell only how many it has room for."""
+    told = found.notes.get("known")
+    return found.config["skill"]["repertoire_size"] if told is None else int(told)
+
+
 def which(found: Results) -> str:
     """Which of its skills the rows of a repertoire are."""
-    tried, known = len(found.skills.ret), found.config["skill"]["repertoire_size"]
-    if tried < known:
-        return f"the {tried} most spread out of {known} skills"
+    tried, drawn = len(found.skills.ret), int(found.notes.get("drawn", 0))
+    if drawn:
+        return f"all {tried - drawn} skills, and {drawn} drawn between them,"
+    if tried < known(found):
+        return f"the {tried} most spread out of {known(found)} skills"
     return f"{tried} skills"

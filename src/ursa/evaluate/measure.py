@@ -75,6 +75,7 @@ def carried_out(
         notes=notes
         | {
             "nonfinite": float(sum((~np.isfinite(it)).sum() for it in returns)),
+            "known": float(known(agent)),
             "drawn": float(max(0, len(work.z) - known(agent)) if discovers else 0),
         }
         | distinct(work, skills),

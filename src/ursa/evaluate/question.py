@@ -24,6 +24,9 @@ QUESTIONS: Mapping[str, Question] = {
         "alone",
         among="real",
     ),
+    "small": Question(
+        "and with a learner so small that a laptop carries it?", "small", among="real"
+    ),
     "rq3": Question("can skills that are velocities be commanded?", "velocity"),
     "physics": Question("is all this there in physics that no training saw?"),
     "front": Question("what do hind legs do where phi reads front legs only?"),
@@ -48,12 +51,14 @@ class Run:
     seeds: int = SEEDS
     yardstick: str = ""  # a shipped agent by whose features distinct skills are counted
     full: tuple[str, ...] = ()  # further words, where the preset is as large as the paper
+    preset: str = ""  # of its own, there; "": the one that all have
     of: str = ""  # another run, whose agents are measured; "": its own
     study: tuple[str, ...] = ()  # of `ursa evaluate`, beside the usual ones
 
 
 # The paper's five hours of a real robot: 20 steps a second.
 HOURS = ("--train.steps", "360000", "--train.steps-per-update", "8")
+SMALL = (*HOURS, "--train.replay-size", "360000")
 FRONT = tuple(f"{leg}.{joint}" for leg in ("FR", "FL") for joint in ("hip", "upper", "lower"))
 URSA = Run(
     "forward-ursa", "forward", ("rq1", "rq2", "physics", "front"), ("--method", "ursa"), 25, 30
@@ -103,23 +108,32 @@ def _there(run: Run, physics: str, measuring: int, seeds: int) -> Run:
     )
 
 
+def _alone(
+    question: str, words: tuple[str, ...], minutes: Mapping[str, tuple[int, int]], preset: str = ""
+) -> list[Run]:
+    """Two seeds of one robot, of each method; minutes of training and measuring."""
+    return [
+        Run(
+            f"{question}-{method}",
+            "forward",
+            (question,),
+            ("--method", method, "--train.robots", "1"),
+            training,
+            measuring,
+            seeds=2,
+            full=words,
+            preset=preset,
+        )
+        for method, (training, measuring) in minutes.items()
+    ]
+
+
 RUNS = (
     URSA,
     DOMINIC,
     DAYDREAMER,
-    *(
-        Run(
-            f"alone-{method}",
-            "forward",
-            ("alone",),
-            ("--method", method, "--train.robots", "1"),
-            30,
-            measuring,
-            seeds=2,
-            full=HOURS,
-        )
-        for method, measuring in (("ursa", 12), ("daydreamer", 3))
-    ),
+    *_alone("alone", HOURS, {"ursa": (30, 12), "daydreamer": (30, 3)}),
+    *_alone("small", SMALL, {"ursa": (70, 8), "daydreamer": (55, 3)}, preset="laptop"),
     VELOCITY,
     Run(
         "forward-ursa-front",

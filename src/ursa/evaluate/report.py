@@ -20,6 +20,7 @@ OUT = Path("outputs/report.html")
 CHAPTERS = {
     "forward": "Forward: skills discovered without supervision",
     "alone": "One robot alone: five hours, as on the paper's real robot, in simulation",
+    "small": "The same with a learner so small that a laptop carries it",
     "velocity": "Velocity: skills are commands",
 }
 TERMS = ("safe", "moving", "leaps", "achieved", "distinct", "span", "winner")

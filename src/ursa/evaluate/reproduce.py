@@ -14,24 +14,24 @@ from tyro.conf import Positional
 
 from ursa.errors import UserError
 from ursa.evaluate import claims_table
-from ursa.evaluate.claim import Told
 from ursa.evaluate.claims import filled
 from ursa.evaluate.compare import INCOMPLETE, Comparison, compared
 from ursa.evaluate.compare import told as said
 from ursa.evaluate.definitions import ROLLOUTS
 from ursa.evaluate.draw.gallery import FIGURES, refuse_unknown
 from ursa.evaluate.group import gather, within
-from ursa.evaluate.question import QUESTIONS, SEEDS, needed
+from ursa.evaluate.question import QUESTIONS, SEEDS, Run, needed
 from ursa.evaluate.report import written
-from ursa.evaluate.setting import Setting, makers, missing, placed, planned, typed
+from ursa.evaluate.setting import Setting, makers, missing, mixed, placed, planned, typed
 from ursa.robot.damage import scenarios
+from ursa.robot.number import whole
 
 README = Path("README.md")
 
 
 def reproduce(
     question: Annotated[
-        Literal["rq1", "rq2", "alone", "rq3", "physics", "front", "all"], Positional
+        Literal["rq1", "rq2", "alone", "small", "rq3", "physics", "front", "all"], Positional
     ],
     from_results: bool = False,
     results: Path | None = None,
@@ -46,15 +46,16 @@ def reproduce(
     """Make the paper's figures and tables, and our claims, again: one question of them or all.
 
     rq1, rq2 and rq3 are the paper's questions. "alone" is its experiment on a real robot as far as
-    a simulator carries it: one robot, five hours. "physics" measures the same agents in physics
-    that no training saw, "front" agents whose phi reads front legs only; both end in claims, not in
-    figures.
+    a simulator carries it: one robot, five hours; "small" the same with a learner that two cores of
+    a CPU carry. "physics" measures the same agents in physics that no training saw, "front" agents
+    whose phi reads front legs only; both end in claims, not in figures.
 
     Trains and measures what is missing (hours on one GPU; the plan is shown first), then draws, and
     tells the claims. Results that are there are not made again: give another folder with --results
-    to do everything from the start. With --from-results nothing is trained: tables, figures and
-    claims come from the raw numbers of every seed that is there, in minutes and without a GPU; what
-    is missing is listed. Of "all" the table of claims also goes between its marks in README.md.
+    to do everything from the start, training too. With --from-results nothing is trained: tables,
+    figures and claims come from the raw numbers of every seed that is there, in minutes and without
+    a GPU; what is missing is listed. Of "all" the table of claims also goes between its marks in
+    README.md.
 
       ursa reproduce all --from-results
       ursa reproduce rq1 --results again                    from the start, on a GPU
@@ -68,7 +69,8 @@ def reproduce(
         question: Which question.
         from_results: Only draw; what is missing is listed with the command that makes it.
         results: Raw results, a folder per run; unset is "results", for a miniature in its runs.
-        runs: Folder for the runs; unset is outputs/reproduce, for a miniature outputs/miniature.
+        runs: Folder for the runs; unset is outputs/reproduce, with --results "runs" in that folder,
+            for a miniature one by its size in outputs/miniature.
         out: Folder for tables, figures, claims and the report.
         figure: Only these figures; unset is all of the question.
         preset: Size of the runs; the paper's unless you want an impression.
@@ -77,23 +79,25 @@ def reproduce(
         plan: Show what would be done, and stop.
     """
     refuse_unknown(figure)
+    whole("seeds", seeds, least=1)
     asked = _asked(question, figure)
     setting = placed(Setting(preset=preset, seeds=seeds, quick=quick), runs, results)
     if not setting.paper and results is None:
         print(
-            f"smaller than the paper, so its results are not those in {Setting.results}: they are "
+            f"not as the paper has it, so its results are not those in {Setting.results}: they are "
             f"in {setting.results} (--results names another folder)",
             flush=True,
         )
+    if plan or not from_results:
+        print(planned(setting, needed(asked)), flush=True)
+    if plan:
+        return 0
     if from_results:
         _tell_missing(setting, asked)
     else:
-        print(planned(setting, needed(asked)), flush=True)
-        if plan:
-            return 0
-        for words in missing(setting, needed(asked)):
-            _carry_out(words)
-    told = _claimed(setting, question) if not figure else []
+        _make(setting, needed(asked))
+    about = None if question == "all" else question
+    told = filled(setting.results, about) if not figure else []
     ready = [it for it in asked if QUESTIONS[it].chapter and _any(setting, it)]
     made = [drawn(setting, one, out, figure) for one in ready]
     for one, each in zip(ready, made, strict=True):
@@ -131,12 +135,6 @@ def _asked(question: str, names: Sequence[str]) -> tuple[str, ...]:
             raise UserError(f"figure {name} belongs to {owners}, not to {question}")
     named = {it for name in names for it in FIGURES[name].questions}
     return tuple(it for it in asked if not names or it in named)
-
-
-def _claimed(setting: Setting, question: str) -> list[Told]:
-    """The claims about a question."""
-    told = filled(setting.results)
-    return [it for it in told if question in ("all", it.claim.question)]
 
 
 def _any(setting: Setting, question: str) -> bool:
@@ -177,6 +175,14 @@ def _whole(made: Sequence[Comparison]) -> list[Comparison]:
         name = each.name
         kept[name] = each if name not in kept else kept[name].joined(each)
     return list(kept.values())
+
+
+def _make(setting: Setting, runs: Sequence[Run]) -> None:
+    """Train and measure what is missing."""
+    if why := mixed(setting, runs):
+        raise UserError(why)
+    for words in missing(setting, runs):
+        _carry_out(words)
 
 
 def _carry_out(words: Sequence[str]) -> None:

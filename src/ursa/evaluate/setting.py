@@ -4,17 +4,19 @@ Every step is a command that anybody could have typed.
 """
 
 import shlex
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import jax
-
-from ursa import durable, journal
+from ursa import durable
 from ursa.errors import UserError
 from ursa.evaluate.question import FULL, SEEDS, Run, source
+from ursa.run import command, folder, publish
 
 MINIATURE = Path("outputs/miniature")
+INSIDE = "runs"  # where results that are not the usual ones keep the runs behind them
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,16 @@ class Setting:
         """As large as the claims are made by."""
         return self.preset == "paper" and self.seeds == SEEDS and not self.quick
 
+    @property
+    def impression(self) -> bool:
+        """Smaller than that."""
+        return self.preset not in FULL or self.seeds < SEEDS or self.quick
+
+    @property
+    def size(self) -> str:
+        """For the name of a folder."""
+        return f"{self.preset}-{self.seeds}{'-quick' * self.quick}"
+
     def many(self, run: Run) -> int:
         """Seeds of a run: as asked, at most as many as it has."""
         return min(self.seeds, run.seeds)
@@ -42,18 +54,28 @@ class Setting:
 
     def train(self, run: Run) -> list[str]:
         """The command that trains a run, or goes on with it."""
-        place, own = self.place(run), source(run)
-        if (place / "config.json").exists():
+        place = self.place(run)
+        if (place / folder.CONFIG).exists():
             return ["train", "--resume", str(place)]
-        words = [*own.words, *(own.full if self.preset in FULL else ())]
-        size = ["--preset", self.preset, "--seeds", str(self.many(own)), "--out", str(place)]
+        return self.fresh(run)
+
+    def fresh(self, run: Run) -> list[str]:
+        """The command that trains it from the start."""
+        own, full = source(run), self.preset in FULL
+        words = [*own.words, *(own.full if full else ())]
+        preset = own.preset if full and own.preset else self.preset
+        size = ["--preset", preset, "--seeds", str(self.many(own)), "--out", str(self.place(run))]
         return ["train", "--robot", "a1", "--task", own.task, *words, *size]
 
-    def measure(self, run: Run) -> list[str]:
-        """The command that measures a run."""
+    def measure(self, run: Run) -> list[list[str]]:
+        """The commands that measure it, where results are missing."""
         words = ["evaluate", str(self.place(run)), "--out", str(self.results / run.name)]
         words += ["--yardstick", run.yardstick] if run.yardstick else []
-        return [*words, *run.study, *(["--quick"] if self.quick else [])]
+        words += [*run.study, *(["--quick"] if self.quick else [])]
+        if not self.there(run):
+            return [words]
+        seeds = [file.stem.removeprefix("seed_") for file in self.lacking(run)]
+        return [[*words, "--seed", seed] for seed in seeds]
 
     def there(self, run: Run) -> list[Path]:
         """The results that a run has left, of whichever seeds."""
@@ -66,22 +88,39 @@ class Setting:
         return [file for file in files if not file.exists()]
 
     def trained(self, run: Run) -> bool:
-        """The journal of its agents has reached the last step."""
+        """Agents are there, and all of them have lived to the last step."""
         place = self.place(run)
-        if not (place / "config.json").exists():
+        if not (place / folder.CONFIG).exists():
             return False
+        wanted = self._steps(run)
+        agents = folder.published(place)
+        files = [agents / f"seed_{it}" / folder.AGENT for it in folder.seeds(agents)]
+        return bool(files) and all(it.exists() and publish.steps(it) >= wanted for it in files)
+
+    def _steps(self, run: Run) -> int:
+        """How long it is to be trained; a run of another size in its place is refused."""
+        place = self.place(run)
         try:
-            told = durable.from_json(durable.read_bounded(place / "config.json", 1 << 20))
-            wanted = int(told["train"]["steps"])
+            told = durable.from_json(durable.read_bounded(place / folder.CONFIG, 1 << 20))
+            steps, size = int(told["train"]["steps"]), told["world"]["deter"]
         except (ValueError, KeyError, TypeError, OverflowError) as error:
-            raise UserError(f"{place}/config.json gives no settings ({error!r})") from None
-        return any(event["step"] >= wanted for event in journal.read(place))
+            raise UserError(f"{place / folder.CONFIG} gives no settings ({error!r})") from None
+        config = command.parse(self.fresh(run)[1:]).config
+        if (steps, size) != (config.train.steps, config.world.deter):
+            raise UserError(
+                f"{place} holds another run: train.steps = {steps}, world.deter = {size}, where "
+                f"this one has {config.train.steps} and {config.world.deter}; --runs names another "
+                "folder"
+            )
+        return steps
 
 
 def placed(setting: Setting, runs: Path | None, results: Path | None) -> Setting:
-    """Folders; a miniature stays away from the paper's, unless told."""
+    """Folders; what is not the paper's setting stays away from its results, unless told."""
+    if runs is None and results not in (None, Setting.results):
+        runs = results / INSIDE
     if runs is None:
-        runs = Setting.runs if setting.paper else MINIATURE
+        runs = Setting.runs if setting.paper else MINIATURE / setting.size
     if results is None:
         results = Setting.results if setting.paper else runs / "results"
     return replace(setting, runs=runs, results=results)
@@ -96,8 +135,21 @@ def missing(setting: Setting, runs: Sequence[Run]) -> list[list[str]]:
         training = setting.train(run)
         if not setting.trained(run) and training not in steps:
             steps.append(training)
-        steps.append(setting.measure(run))
+        steps += setting.measure(run)
     return steps
+
+
+def mixed(setting: Setting, runs: Sequence[Run]) -> str:
+    """Why numbers of new agents would stand beside those of old ones; "" if they would not."""
+    for run in runs:
+        kept = [file for it in dict.fromkeys((source(run), run)) for file in setting.there(it)]
+        if setting.lacking(run) and kept and not setting.trained(run):
+            return (
+                f"{kept[0].parent} holds {', '.join(it.stem for it in kept)}, whose agents are not "
+                f"in {setting.place(run)}: new ones would stand beside them. Give another folder "
+                "with --results to make everything from the start"
+            )
+    return ""
 
 
 def planned(setting: Setting, runs: Sequence[Run]) -> str:
@@ -117,23 +169,32 @@ def planned(setting: Setting, runs: Sequence[Run]) -> str:
             f"about {training} minutes of training (one H200) and {measuring} of measuring (two "
             "cores), if everything is to be done from the start"
         )
-    else:
+    if setting.impression:
         lines.append("smaller than the paper: an impression, not a result")
-    if own and jax.default_backend() == "cpu":
+    if own and device() == "cpu":
         lines.append(
             "! JAX finds no GPU here, only this CPU: training takes many times as long on it"
         )
+    if why := mixed(setting, runs):
+        lines.append(f"! {why}")
     return "\n".join(lines)
+
+
+def device() -> str:
+    """What JAX would train on; asked of another process, because who asks takes hold of a GPU."""
+    asking = [sys.executable, "-c", "import jax; print(jax.default_backend())"]
+    return subprocess.run(asking, capture_output=True, text=True).stdout.strip()
 
 
 def makers(setting: Setting, runs: Sequence[Run]) -> str:
     """What is missing of runs, and how it is made."""
-    lines = []
+    lines, trained = [], set()
     for run in runs:
         names = [file.stem for file in setting.lacking(run)]
-        commands = [setting.measure(run)]
-        if not setting.trained(run):
+        commands = setting.measure(run)
+        if not setting.trained(run) and source(run) not in trained:
             commands.insert(0, setting.train(run))
+            trained.add(source(run))
         lines += [
             f"{setting.results / run.name}: {', '.join(names)}",
             f"  $ {' && '.join(map(typed, commands))}",

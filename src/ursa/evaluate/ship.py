@@ -57,7 +57,7 @@ def ship(
     seeds = [_read(file) for file in found]
     mine = _mine(agent, seeds)
     inner = folder.published(run)
-    exact = publish.halved(inner / f"seed_{agent.seed}" / "agent.safetensors")
+    exact = publish.halved(inner / f"seed_{agent.seed}" / folder.AGENT)
     home = home or pretrained.HOME
     place, part = home / name, home / f".{name}.part"
     shutil.rmtree(part, ignore_errors=True)
@@ -83,7 +83,7 @@ def write(agent: Agent, place: Path) -> int:
     # 64 bits are left whole where 32 are cut to 16: the order of skills hangs on them.
     kept = promised(agent, agent.skills).astype(np.float64)
     tree = agent.acting() | {publish.PROMISED: kept}
-    publish.write(inside / "agent.safetensors", tree, agent.steps, half=True)
+    publish.write(inside / folder.AGENT, tree, agent.steps, half=True)
     known.save(inside / "repertoire.npz")
     alone = replace(agent.config, seed=agent.seed, seeds=1)
     folder.write_whole(place / folder.CONFIG, durable.to_json(asdict(alone)))

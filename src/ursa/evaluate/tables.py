@@ -232,7 +232,7 @@ def _once(groups: Sequence[Group]) -> str:
     every = "every skill once, safe or not"
     for group in groups:
         tried = max(judged.rows("paper", it) for it in group.seeds)
-        known = group.seeds[0].config["skill"]["repertoire_size"]
+        known = judged.known(group.seeds[0])
         if group.method == "ursa" and tried < known:
             return f"{every}; of URSA's {known} skills the {tried} most spread out"
     return every

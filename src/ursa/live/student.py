@@ -153,9 +153,9 @@ def warm(student: Student) -> None:
     sizes, zero = student.plan.sizes, jnp.zeros((), jnp.int32)
     spare = newborns(student.plan)
     row = Row(
-        **{name: np.zeros((1, 1, wide), np.float32) for name, wide in vars(sizes).items()},
-        **{name: np.zeros((1, 1), np.float32) for name in ("reward", "cost")},
-        **{name: np.zeros((1, 1), bool) for name in ("safe", "first")},
+        **{name: np.zeros((1, 1, 1, wide), np.float32) for name, wide in vars(sizes).items()},
+        **{name: np.zeros((1, 1, 1), np.float32) for name in ("reward", "cost")},
+        **{name: np.zeros((1, 1, 1), bool) for name in ("safe", "first")},
     )
     spare, _ = student.programs.advance(0, spare, row, zero, zero)
     jax.block_until_ready(updating(student.plan)(spare, zero))

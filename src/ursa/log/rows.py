@@ -61,8 +61,8 @@ def count(rows: Row | None) -> int:
 
 
 def single(rows: Row, index: int) -> Row:
-    """One row as the learner's programs take it: one seed, one robot."""
-    return Row(**{name: getattr(rows, name)[index][None] for name in NAMES})
+    """One row as the learner's programs take it: one seed, one step, one robot."""
+    return Row(**{name: getattr(rows, name)[index][None, None] for name in NAMES})
 
 
 def seeded(rows: Row) -> Row:

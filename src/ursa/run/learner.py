@@ -64,7 +64,7 @@ def ingest(plan: Plan, law: Any, ring: Ring, row: Row, column: Int[Array, ""]) -
 
 
 def absorb(plan: Plan, law: Any, ring: Ring, rows: Row, first: Int[Array, ""]) -> tuple[Any, Ring]:
-    """Rows that waited, stacked along time, one after the other; `first` is the oldest's column."""
+    """Rows stacked along time, one after the other; `first` is the oldest's column."""
 
     def one(state: tuple[Any, Ring], at: tuple[Int[Array, ""], Row]) -> tuple[Any, None]:
         return ingest(plan, *state, at[1], first + at[0]), None
@@ -91,12 +91,12 @@ def advance(
     plan: Plan,
     count: int,
     learner: Learner,
-    row: Row,
-    column: Int[Array, ""],
+    rows: Row,
+    first: Int[Array, ""],
     updates: Int[Array, ""],
 ) -> tuple[Learner, Float[Array, " M"]]:
-    """The row, then `count` updates; their mean metrics in the order of `metric_names`."""
-    state = ingest(plan, learner.law, learner.ring, row, column)
+    """Rows from column `first` on, then `count` updates; mean metrics as in `metric_names`."""
+    state = absorb(plan, learner.law, learner.ring, rows, first)
     learner = eqx.tree_at(lambda it: (it.law, it.ring), learner, state)
     if count == 0:
         return learner, jnp.zeros(0)

@@ -12,7 +12,7 @@ import numpy as np
 from ursa.checkpoint import is_key
 from ursa.config import Config
 from ursa.run.deputy import pack
-from ursa.run.learner import Learner, absorb, advance, choose, mind, newborn
+from ursa.run.learner import Learner, advance, choose, mind, newborn
 from ursa.run.plan import Plan
 
 
@@ -68,20 +68,15 @@ def programs(plan: Plan) -> Programs:
 def assembled(plan: Plan) -> Programs:
     """Nothing is compiled yet: each of them when it is first called."""
 
-    def mapped(count: int, learner: Any, row: Any, column: Any, updates: Any) -> Any:
+    def mapped(count: int, learner: Any, rows: Any, first: Any, updates: Any) -> Any:
         step = partial(advance, plan, count)
-        return jax.vmap(step, in_axes=(0, 0, None, None))(learner, row, column, updates)
+        return jax.vmap(step, in_axes=(0, 0, None, None))(learner, rows, first, updates)
 
     def learnt(
-        parts: Parts, count: int, leaves: list[Any], waited: Any, first: Any, row: Any, *at: Any
+        parts: Parts, count: int, leaves: list[Any], *rows: Any
     ) -> tuple[list[Any], Any, Any]:
-        """Rows that waited, this row, the updates; and what a deputy will act by."""
-        learner = jax.tree.unflatten(parts.learner, leaves)
-        if waited is not None:
-            taken = jax.vmap(partial(absorb, plan), in_axes=(0, 0, 0, None))
-            law, ring = taken(learner.law, learner.ring, waited, first)
-            learner = Learner(learner.agent, law, ring, learner.key)
-        learner, metrics = mapped(count, learner, row, *at)
+        """A learner further on, and what a deputy will act by."""
+        learner, metrics = mapped(count, jax.tree.unflatten(parts.learner, leaves), *rows)
         leaves = jax.tree.leaves(learner)
         packed = pack(parts.acting(leaves)) if plan.stride > 1 else None
         return leaves, metrics, packed

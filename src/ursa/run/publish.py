@@ -17,7 +17,7 @@ from ursa.agent.state import AgentState
 from ursa.config import Config
 from ursa.errors import UserError
 from ursa.run.corridor import Discovered
-from ursa.run.folder import write_whole
+from ursa.run.folder import AGENT, write_whole
 from ursa.run.learner import Learner
 
 FORMAT = {"name": "ursa-agent", "version": "2"}
@@ -48,7 +48,7 @@ def publish(learner: Learner, config: Config, steps: int, out: Path) -> None:
             log.warning("step %d: seed %d is not published: %s", steps, seed, bad)
             continue
         place = out / f"seed_{seed}"
-        write(place / "agent.safetensors", tree, steps)
+        write(place / AGENT, tree, steps)
         if repertoire is not None:
             repertoire.save(place / "repertoire.npz")
     write_whole(out / "config.json", durable.to_json(asdict(config)))

@@ -118,18 +118,16 @@ class Trainer:
         if self.column % self.plan.stride:
             self.waiting.append(row)
             return None
+        rows, self.waiting = [*self.waiting, row], []
         count = self.plan.updates_at(self.column)
         self._leaves, metrics, packed = self.programs.learn(
             self._parts,
             count,
             self._leaves,
-            gathered(self.waiting) if self.waiting else None,
-            np.int32(self.column - len(self.waiting)),
-            row,
-            np.int32(self.column),
+            gathered(rows),
+            np.int32(self.column + 1 - len(rows)),
             np.int32(self.updates),
         )
-        self.waiting = []
         if self.deputy is not None:
             self.deputy.receive(packed)
         self.updates += count

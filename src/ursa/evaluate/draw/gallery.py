@@ -68,7 +68,7 @@ FIGURES: Mapping[str, Plan] = {
     ),
     "damages": _plan(
         damages,
-        ("rq2", "alone"),
+        ("rq2", "alone", "small"),
         "What is left when joints or whole legs fail. Who wins is decided by fresh "
         "rollouts of what was chosen, not by the trials it was chosen from.",
     ),
@@ -79,7 +79,7 @@ FIGURES: Mapping[str, Plan] = {
     ),
     "training": _plan(
         training,
-        ("rq2", "alone"),
+        ("rq2", "alone", "small"),
         "Reward while learning, with exploration noise and all skills.",
     ),
     "ccdf": _plan(

@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# As alone_damages.sh, with a learner as small as a laptop carries.
+# Trains and measures what is missing; with --from-results it only draws.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+exec "${URSA:-.venv/bin/ursa}" reproduce small --figure damages "$@"
