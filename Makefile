@@ -23,7 +23,7 @@ help:  ## show this list
 
 setup: .venv/.stamp  ## install everything, hash-checked, into .venv (once)
 
-cuda: setup  ## let JAX use an NVIDIA GPU: its libraries into .venv, too (gigabytes, once)
+cuda: setup  ## let JAX use an NVIDIA GPU: its libraries into .venv, too (gigabytes; again after `make lock`)
 	.uv/bin/uv pip install --python $(BIN)/python "jax[cuda13]==$$($(BIN)/python -c \
 	    'from importlib.metadata import version; print(version("jax"))')"
 
@@ -59,7 +59,8 @@ SOAK := tests/log tests/edges/test_damaged.py tests/gate/test_datagrams.py \
 	tests/gate/test_bound.py tests/run/test_resume.py tests/live/test_carrying.py tests/live/test_power_loss.py \
 	tests/live/test_stack.py tests/live/test_storm.py \
 	tests/run/test_keeps_distance.py tests/run/test_ablations.py tests/run/test_learns.py \
-	tests/run/test_pack.py tests/evaluate/test_measure.py
+	tests/run/test_pack.py tests/run/test_waiting.py tests/run/test_programs.py \
+	tests/evaluate/test_measure.py
 soak: export OPENBLAS_NUM_THREADS := 1
 soak: export URSA_SOAK := 1
 

@@ -1,5 +1,6 @@
 """`ursa demo`: six different skills in pictures, a broken joint, eight trials, before and after."""
 
+import errno
 import re
 import subprocess
 import sys
@@ -122,6 +123,19 @@ def test_a_show_that_is_interrupted_leaves_the_pictures_of_the_last_one(tmp_path
         "skills.gif": "new",
         "notes.txt": "mine",
     }
+
+
+def test_a_disk_that_is_full_is_told_in_a_line_and_leaves_what_was_there(tmp_path):
+    (tmp_path / "skills.mp4").write_text("old")
+
+    def full() -> None:
+        with delivered(tmp_path) as place:
+            (place / "skills.gif").write_text("new")
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(UserError, match=r"could not write pictures and videos .* No space left"):
+        full()
+    assert [it.name for it in tmp_path.iterdir()] == ["skills.mp4"]
 
 
 def test_labels_tell_the_number_and_where_skills_are_velocities_what_was_asked_and_done():

@@ -43,9 +43,13 @@ def test_a_soak_is_never_shorter():
     assert all(soak >= ordinary for ordinary, soak in SIZES.values())
 
 
-def test_the_soak_repeats_every_test_that_reads_a_size():
+def test_the_soak_repeats_every_test_that_reads_a_size_or_waits_for_it():
     recipe = (ROOT / "Makefile").read_text().partition("SOAK :=")[2].partition("soak:")[0]
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         name = path.relative_to(ROOT).as_posix()
-        if re.search(r"size\([\"']URSA_", path.read_text()) and name != "tests/test_sizes.py":
+        text = path.read_text()
+        theirs = re.search(r"size\([\"']URSA_", text) or re.search(
+            r"^@pytest.mark.soak", text, re.M
+        )
+        if theirs and name != "tests/test_sizes.py":
             assert name in recipe or name.startswith("tests/log/"), name

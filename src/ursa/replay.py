@@ -75,11 +75,19 @@ def nbytes(n: int, capacity: int, sizes: Sizes) -> int:
 
 
 def add(ring: Ring, row: Row) -> Ring:
-    """The ring with one more column; the oldest goes when it is full. Donate the ring."""
+    """The ring with one more column; the oldest goes when it is full. Donate the ring.
+
+    Written robot by robot, as a scatter: a slice of all robots XLA would write once more where
+    windows are drawn, from a copy of the whole ring.
+    """
     place = jnp.arange(ring.robots), ring.position
+
+    def put(name: str) -> Array:
+        return getattr(ring, name).at[place].set(getattr(row, name), unique_indices=True)
+
     return replace(
         ring,
-        **{name: getattr(ring, name).at[place].set(getattr(row, name)) for name in FIELDS},
+        **{name: put(name) for name in FIELDS},
         written=ring.written + 1,
     )
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from ursa import durable
 from ursa.show.film import WRITERS
 
+ROOM = 4_000_000  # bytes, about
+
 
 @contextmanager
 def delivered(out: Path) -> Iterator[Path]:
@@ -16,8 +18,10 @@ def delivered(out: Path) -> Iterator[Path]:
     Earlier ones of the same name go, whatever they were written as. A block that fails or is
     interrupted changes nothing.
     """
-    durable.make_folder(out)
-    with tempfile.TemporaryDirectory(prefix=".new-", dir=out) as made:
+    with (
+        durable.room_for("pictures and videos", out, ROOM),
+        tempfile.TemporaryDirectory(prefix=".new-", dir=out) as made,
+    ):
         yield Path(made)
         fresh = sorted(Path(made).iterdir())
         for path in fresh:
