@@ -2,7 +2,6 @@
 
 import inspect
 import json
-from functools import wraps
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from ursa.evaluate import setting as module
 from ursa.evaluate.command import evaluate
 from ursa.evaluate.question import RUNS, needed, source
 from ursa.evaluate.reproduce import reproduce
-from ursa.evaluate.setting import Setting, makers, missing, mixed, placed, planned
+from ursa.evaluate.setting import Setting, device, makers, missing, mixed, placed, planned
 from ursa.presets import preset
 from ursa.run import publish
 from ursa.run.command import parse
@@ -26,7 +25,7 @@ SEEDS |= {f"{size}-{method}": 2 for size in ("alone", "small") for method in ("u
 @pytest.fixture(autouse=True)
 def gpu(monkeypatch):
     """Whom nobody asks for the device is not told by a process that loads JAX."""
-    monkeypatch.setattr(module, "device", wraps(module.device)(lambda: "gpu"))
+    monkeypatch.setattr(module, "device", lambda: "gpu")
 
 
 def at(folder: Path, **sizes) -> Setting:
@@ -191,6 +190,15 @@ def test_the_plan_is_shown_with_commands_and_times_and_nothing_is_asked(tmp_path
     assert not list(tmp_path.iterdir())
 
 
+def test_a_small_learner_is_trained_on_the_cores_that_are_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "device", lambda: "cpu")
+    said = planned(at(tmp_path), needed(("small",)))
+    assert (
+        "about 0 minutes of training (one H200) and 11 of measuring (two cores, and 125 of" in said
+    )
+    assert "GPU" not in said
+
+
 def test_times_are_those_of_what_is_left_to_do(tmp_path):
     setting = at(tmp_path)
     leave(setting, *BY_NAME)
@@ -204,9 +212,9 @@ def test_times_are_those_of_what_is_left_to_do(tmp_path):
     assert said.count("2 seeds, results are there") == 4
 
 
-@pytest.mark.parametrize(("device", "warned"), [("cpu", 1), ("gpu", 0)])
-def test_who_would_train_on_a_cpu_is_warned(tmp_path, monkeypatch, device, warned):
-    monkeypatch.setattr(module, "device", lambda: device)
+@pytest.mark.parametrize(("found", "warned"), [("cpu", 1), ("gpu", 0)])
+def test_who_would_train_on_a_cpu_is_warned(tmp_path, monkeypatch, found, warned):
+    monkeypatch.setattr(module, "device", lambda: found)
     setting = at(tmp_path)
     said = planned(setting, RUNS)
     assert said.count("! JAX finds no GPU here, only this CPU: training takes many times") == warned
@@ -215,7 +223,7 @@ def test_who_would_train_on_a_cpu_is_warned(tmp_path, monkeypatch, device, warne
 
 
 def test_what_jax_would_train_on_is_asked_of_another_process():
-    assert module.device.__wrapped__() == "cpu"
+    assert device() == "cpu"
 
 
 def test_a_miniature_keeps_away_from_the_results_of_the_paper_and_of_others(tmp_path):

@@ -46,7 +46,7 @@ class Run:
     task: str
     questions: tuple[str, ...]
     words: tuple[str, ...]  # of `ursa train`, beside preset, seeds and place
-    training: int  # minutes, preset paper, all seeds, one H200: an estimate
+    training: int  # minutes, all seeds, one H200 (with a preset of its own two cores): an estimate
     measuring: int  # minutes, all seeds, two cores: an estimate
     seeds: int = SEEDS
     yardstick: str = ""  # a shipped agent by whose features distinct skills are counted

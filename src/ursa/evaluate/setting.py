@@ -160,18 +160,12 @@ def planned(setting: Setting, runs: Sequence[Run]) -> str:
     lines += [f"  $ {typed(words)}" for words in steps]
     to_do = [run for run in runs if setting.lacking(run)]
     own = {source(run).name: source(run) for run in to_do if not setting.trained(run)}
+    large = [run for run in own.values() if not run.preset]
     if setting.paper:
-        training, measuring = (
-            sum(run.training for run in own.values()),
-            sum(run.measuring for run in to_do),
-        )
-        lines.append(
-            f"about {training} minutes of training (one H200) and {measuring} of measuring (two "
-            "cores), if everything is to be done from the start"
-        )
+        lines.append(_times(large, [it for it in own.values() if it.preset], to_do))
     if setting.impression:
         lines.append("smaller than the paper: an impression, not a result")
-    if own and device() == "cpu":
+    if large and device() == "cpu":
         lines.append(
             "! JAX finds no GPU here, only this CPU: training takes many times as long on it"
         )
@@ -205,6 +199,17 @@ def makers(setting: Setting, runs: Sequence[Run]) -> str:
 def typed(words: Sequence[str]) -> str:
     """Words as somebody types them."""
     return shlex.join(["ursa", *words])
+
+
+def _times(large: Sequence[Run], small: Sequence[Run], measured: Sequence[Run]) -> str:
+    """How long it may take."""
+    few = sum(run.training for run in small)
+    return (
+        f"about {sum(run.training for run in large)} minutes of training (one H200) and "
+        f"{sum(run.measuring for run in measured)} of measuring (two cores"
+        + (f", and {few} of training what is small" if few else "")
+        + "), if everything is to be done from the start"
+    )
 
 
 def _state(setting: Setting, run: Run) -> str:

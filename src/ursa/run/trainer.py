@@ -3,8 +3,8 @@
 act on row t  ->  learn from row t (the device works)  ->  robots step to row t + 1 (the host)
 
 With few robots an update comes every so many columns only: a round. The rows between wait on the
-host and go into replay and repertoire together, just before the row that brings the update; and a
-deputy acts on the host, so that robots do not wait for the learner (see `ursa.run.deputy`).
+host and go into replay and repertoire together with the row that brings the update; and a deputy
+acts on the host, so that robots do not wait for the learner (see `ursa.run.deputy`).
 """
 
 from collections.abc import Callable, Iterable, Iterator
