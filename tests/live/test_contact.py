@@ -8,7 +8,7 @@ import pytest
 
 from gate.gated import PERIOD, at, is_limp, said
 from live.silent import DEAD, Robot
-from live.stacked import TESTS, live_of
+from live.stacked import BRISK, TESTS, live_of
 from ursa.claim import Claim
 from ursa.errors import UserError
 from ursa.gate import machine, mailbox
@@ -254,6 +254,7 @@ def waited(folder, monkeypatch, answers=()):
         clock="wall",
         silence=600.0,
         modules=DEAD,
+        patience=BRISK,
         restarts=Restarts(first=60.0, most=60.0, allowed=1000),
     )
     settings.write(folder, live)

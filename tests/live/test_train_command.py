@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from live.screens import Screen, at_terminal
-from live.stacked import live_of, stacked, until
+from live.stacked import LIMIT, live_of, stacked, until
 from log.logs import quick
 from ursa import durable
 from ursa.config import alone

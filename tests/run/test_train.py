@@ -124,8 +124,8 @@ def test_a_second_trainer_of_the_same_settings_compiles_nothing():
 
 
 def shaped(row, index):
-    """The row of one seed of several."""
-    return Row(**{f.name: getattr(row, f.name)[index : index + 1] for f in fields(Row)})
+    """The row of one seed of several, as rows of one step."""
+    return Row(**{f.name: getattr(row, f.name)[index : index + 1, None] for f in fields(Row)})
 
 
 def test_two_seeds_in_one_program_equal_two_alone_over_twenty_updates():

@@ -70,7 +70,7 @@ def test_names_of_the_posture_are_optional(path):
     ("name", "told"),
     [
         ("wrong.module", r'task "wrong.module" does not load: ModuleNotFoundError'),
-        ("small_dog.crouch:jump", r'unknown task in small_dog.crouch "jump": valid are cost, np,'),
+        ("small_dog.crouch:jump", r'"jump": valid are cost, posture, posture_names, reward'),
         ("small_dog.robot", r"module small_dog.robot lacks reward, cost, posture"),
         ("small_dog.tasks:no_task", r"is a dict; want a Task, a function from RobotSpec"),
         ("small_dog.tasks:broken_task", r"broken_task\) does not load: ValueError: a bug of the"),
