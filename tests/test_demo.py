@@ -224,6 +224,15 @@ def test_a_damage_that_hardly_matters_is_said_to():
     assert "hardly" not in table("BL", negative)
 
 
+def test_what_was_found_and_is_unsafe_is_said_to_be():
+    unsafe = np.repeat([0.0, 1.0, 0.9], 5)
+    found = done(np.zeros((15, 2)), np.zeros(15), unsafe)
+    found = replace(found, ret=np.repeat([900.0, 400.0, 800.0], 5))
+    last = table("FR+BL", found).splitlines()[-1]
+    assert last == "what was found is unsafe in 90% of its steps"
+    assert "found" not in table("FR+BL", replace(found, unsafe=np.zeros(15)))
+
+
 def test_broken_joints_are_seen_from_their_side():
     names = SPEC.joint_names
     assert camera(SPEC, [names.index("FL.upper")]) == "left"

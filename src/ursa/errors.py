@@ -30,7 +30,7 @@ def unknown(kind: str, name: str, valid: Iterable[str]) -> UserError:
     if not names:
         return UserError(f'unknown {kind} "{name}": none is registered')
     message = f'unknown {kind} "{name}": valid are {", ".join(names)}'
-    close = _closest(name, names)
+    close = closest(name, names)
     return UserError(f"{message}; did you mean {close}?" if close else message)
 
 
@@ -62,7 +62,7 @@ def install(extra: str) -> str:
     return f"pip install 'ursa-robot[{extra}]' (in a clone: {clone}pip install '.[{extra}]')"
 
 
-def _closest(name: str, names: list[str]) -> str | None:
+def closest(name: str, names: list[str]) -> str | None:
     """What was most likely meant, or None rather than a guess.
 
     A name of several words is also recognised by its first ones: "robto" is "robot check", or

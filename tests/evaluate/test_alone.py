@@ -38,8 +38,8 @@ def test_one_robot_alone_is_told_beside_the_other_damages(tmp_path):
     small = [it for it in filled(tmp_path, "small") if it.found is not None]
     assert [(it.claim.text, it.ours) for it in small] == [
         (
-            "the same, learner of the size of a laptop's: reward per step in the last quarter of "
-            "an hour, URSA",
+            "one robot, 360 k steps, learner of a laptop's size: reward per step in the last "
+            "quarter of an hour, URSA",
             "2.00 (n = 1)",
         )
     ]

@@ -43,7 +43,7 @@ def test_a_run_is_measured_and_written(measured, method, tmp_path):
     whole = found.damages[0].ret
     np.testing.assert_array_equal(whole, found.skills.ret[: len(whole)])
     assert found.tracking is None
-    assert found.notes == {"nonfinite": 0.0, "drawn": 0.0}
+    assert found.notes == {"nonfinite": 0.0, "known": len(Agent.load(out).skills), "drawn": 0.0}
     assert found.curve is not None
     assert found.curve.steps.tolist() == [160.0]
     save(found, tmp_path / "it.json")

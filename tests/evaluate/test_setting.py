@@ -171,6 +171,13 @@ def test_commands_for_what_is_missing_train_agents_once(tmp_path):
     assert len(runs) == 3
     said = makers(at(tmp_path), runs)
     assert (said.count("ursa train"), said.count("ursa evaluate")) == (1, 3)
+    leave(at(tmp_path), "forward-dominic", seeds=(3, 4))  # whose agents nobody has
+    said = makers(at(tmp_path), runs).splitlines()
+    assert said[:2] == [
+        f"  {at(tmp_path).results / 'forward-dominic'}: seed_0, seed_1, seed_2; the agents of its "
+        "other seeds are not here",
+        "    $ ursa reproduce rq1 --results again",
+    ]
 
 
 def test_agents_are_trained_once_however_often_they_are_measured(tmp_path):
@@ -186,27 +193,27 @@ def test_the_plan_is_shown_with_commands_and_times_and_nothing_is_asked(tmp_path
     said = capsys.readouterr().out
     assert "  velocity-ursa                2 seeds, to do\n" in said
     assert "$ ursa train --robot a1 --task velocity" in said
-    assert "about 17 minutes of training (one H200) and 16 of measuring" in said
+    assert said.startswith("1 run, preset paper; ")
+    assert "about 17 minutes of training (one H200) and 16 minutes of measuring" in said
     assert not list(tmp_path.iterdir())
 
 
 def test_a_small_learner_is_trained_on_the_cores_that_are_there(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "device", lambda: "cpu")
     said = planned(at(tmp_path), needed(("small",)))
-    assert (
-        "about 0 minutes of training (one H200) and 11 of measuring (two cores, and 125 of" in said
-    )
+    assert "about 125 minutes of training and 11 of measuring (two cores)" in said
+    assert said.startswith("2 runs, preset laptop; ")
     assert "GPU" not in said
 
 
 def test_times_are_those_of_what_is_left_to_do(tmp_path):
     setting = at(tmp_path)
     leave(setting, *BY_NAME)
-    assert "about 0 minutes of training (one H200) and 0 of measuring" in planned(setting, RUNS)
+    assert "nothing is to be done; --from-results draws" in planned(setting, RUNS)
     (setting.results / "velocity-ursa" / "seed_1.json").unlink()
     (setting.results / "velocity-ursa-2ms" / "seed_0.json").unlink()
     said = planned(setting, RUNS)
-    assert "about 17 minutes of training (one H200) and 22 of measuring" in said
+    assert "about 17 minutes of training (one H200) and 22 minutes of measuring" in said
     assert "  velocity-ursa                1 of 2 seeds are there\n" in said
     assert said.count("5 seeds, results are there") == 9
     assert said.count("2 seeds, results are there") == 4

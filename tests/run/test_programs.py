@@ -11,7 +11,7 @@ from ursa.run.trainer import Trainer, gathered
 @pytest.mark.soak  # compiles an update of its own, optimized: it is the optimizer that copies
 @pytest.mark.parametrize(("robots", "every"), [(1, 8), (32, 32)])
 def test_an_update_writes_into_the_replay_and_does_not_copy_it(robots, every):
-    """A copy at each update took half of the time of training on a CPU."""
+    """A copy at each update took a third of the time of training on a CPU, and more."""
     train = {"robots": robots, "steps_per_update": every, "prefill": 512, "replay_size": 65_536}
     trainer = Trainer(configure("tiny", {"steps": 65_536, "train": train}))
     count, sizes = trainer.plan.stride, trainer.plan.sizes

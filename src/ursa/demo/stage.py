@@ -32,6 +32,7 @@ SHOWN = 6  # skills
 SCOUTS = 24  # rollouts among which they are chosen
 BEST = 128  # skills that promise most, from which half of the scouts come
 HARDLY = 0.9  # of its return left: a damage that hardly matters
+UNSAFE = 0.5  # share of steps from which on that is said
 
 
 def perform(folder: Path, seed: int | None, damage: str, out: Path, gif: bool, said: Say) -> None:
@@ -187,6 +188,9 @@ def table(damage: str, found: Rollouts, tried: int = TRIALS, *, same: bool = Fal
             f"{damage} hardly matters for this agent: its old skill keeps {broken / before:.0%} of "
             "its return; another --damage may show more"
         )
+    unsafe = np.median(found.unsafe[2 * AGAIN : 3 * AGAIN])
+    if unsafe > UNSAFE:
+        lines.append(f"what was found is unsafe in {unsafe:.0%} of its steps")
     return "\n".join([*lines, *([stays(tried)] if same else [])])
 
 

@@ -4,7 +4,10 @@ from ursa.evaluate import shown as seen
 from ursa.evaluate.claim import AGAIN, Claim, above
 from ursa.evaluate.evidence import Recipe
 
-SIZES = {"alone": "one robot, 360 k steps", "small": "the same, learner of the size of a laptop's"}
+SIZES = {
+    "alone": "one robot, 360 k steps",
+    "small": "one robot, 360 k steps, learner of a laptop's size",
+}
 
 
 def _simulated(question: str, told: str) -> tuple[Claim, ...]:

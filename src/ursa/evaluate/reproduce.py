@@ -36,7 +36,7 @@ def reproduce(
     from_results: bool = False,
     results: Path | None = None,
     runs: Path | None = None,
-    out: Path = Path("outputs/reproduced"),
+    out: Path | None = None,
     figure: tuple[str, ...] = (),
     preset: Literal["paper", "literal", "laptop", "tiny"] = "paper",
     seeds: int = SEEDS,
@@ -71,10 +71,12 @@ def reproduce(
         results: Raw results, a folder per run; unset is "results", for a miniature in its runs.
         runs: Folder for the runs; unset is outputs/reproduce, with --results "runs" in that folder,
             for a miniature one by its size in outputs/miniature.
-        out: Folder for tables, figures, claims and the report.
+        out: Folder for tables, figures, claims and the report; unset is outputs/reproduced, of a
+            single question outputs/reproduced-QUESTION.
         figure: Only these figures; unset is all of the question.
         preset: Size of the runs; the paper's unless you want an impression.
-        seeds: How many seeds of each run, at most; some have fewer than five.
+        seeds: How many seeds of each run, at most; some have fewer than five. Fewer make a
+            miniature, in a folder of its own.
         quick: Measure few skills and commands: an impression.
         plan: Show what would be done, and stop.
     """
@@ -88,14 +90,14 @@ def reproduce(
             f"in {setting.results} (--results names another folder)",
             flush=True,
         )
-    if plan or not from_results:
-        print(planned(setting, needed(asked)), flush=True)
     if plan:
+        print(planned(setting, needed(asked)))
         return 0
     if from_results:
         _tell_missing(setting, asked)
     else:
         _make(setting, needed(asked))
+    out = _place(question) if out is None else out
     about = None if question == "all" else question
     told = filled(setting.results, about) if not figure else []
     ready = [it for it in asked if QUESTIONS[it].chapter and _any(setting, it)]
@@ -137,6 +139,11 @@ def _asked(question: str, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(it for it in asked if not names or it in named)
 
 
+def _place(question: str) -> Path:
+    """Where what is drawn goes, unless told: one question does not write over all of them."""
+    return Path("outputs") / ("reproduced" if question == "all" else f"reproduced-{question}")
+
+
 def _any(setting: Setting, question: str) -> bool:
     return any(setting.there(run) for run in needed((question,)))
 
@@ -147,6 +154,7 @@ def _tell_missing(setting: Setting, asked: tuple[str, ...]) -> None:
         raise UserError(
             f"there is no folder {setting.results}: --results names the one that holds a folder of "
             "results for each run"
+            + ("" if setting.paper else f"; to draw what is in {Setting.results} say no size")
         )
     lacking = [run for run in needed(asked) if setting.lacking(run)]
     if not lacking:
@@ -181,6 +189,7 @@ def _make(setting: Setting, runs: Sequence[Run]) -> None:
     """Train and measure what is missing."""
     if why := mixed(setting, runs):
         raise UserError(why)
+    print(planned(setting, runs), flush=True)
     for words in missing(setting, runs):
         _carry_out(words)
 

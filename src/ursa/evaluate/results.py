@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 
 from ursa import durable
 from ursa.config import Config
-from ursa.errors import UserError
+from ursa.errors import UserError, shortened
 
 Array = np.ndarray
 FORMAT = 1
@@ -139,7 +139,8 @@ def _why(error: Exception) -> str:
         return f"it has no {error.args[0]}"
     if isinstance(error, OSError):
         return error.strerror or "it cannot be read"
-    return f"its numbers are not where they belong ({error})"
+    said = " ".join(str(error).split())
+    return f"its numbers are not where they belong ({shortened(said)})"
 
 
 def _plain(value: Any) -> Any:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ursa import durable
 from ursa.errors import UserError
+from ursa.evaluate.claim import AGAIN
 from ursa.evaluate.question import FULL, SEEDS, Run, source
 from ursa.run import command, folder, publish
 
@@ -59,12 +60,22 @@ class Setting:
             return ["train", "--resume", str(place)]
         return self.fresh(run)
 
+    def sized(self, run: Run) -> str:
+        """The preset of a run; some have one of their own, unless all are to be miniatures."""
+        return source(run).preset if self.preset in FULL and source(run).preset else self.preset
+
     def fresh(self, run: Run) -> list[str]:
         """The command that trains it from the start."""
-        own, full = source(run), self.preset in FULL
-        words = [*own.words, *(own.full if full else ())]
-        preset = own.preset if full and own.preset else self.preset
-        size = ["--preset", preset, "--seeds", str(self.many(own)), "--out", str(self.place(run))]
+        own = source(run)
+        words = [*own.words, *(own.full if self.preset in FULL else ())]
+        size = [
+            "--preset",
+            self.sized(run),
+            "--seeds",
+            str(self.many(own)),
+            "--out",
+            str(self.place(run)),
+        ]
         return ["train", "--robot", "a1", "--task", own.task, *words, *size]
 
     def measure(self, run: Run) -> list[list[str]]:
@@ -154,14 +165,18 @@ def mixed(setting: Setting, runs: Sequence[Run]) -> str:
 
 def planned(setting: Setting, runs: Sequence[Run]) -> str:
     """What will be done and how long it may take."""
-    lines = [f"{len(runs)} runs, preset {setting.preset}; results in {setting.results}"]
+    presets = ", ".join(dict.fromkeys(setting.sized(run) for run in runs)) or setting.preset
+    many = f"{len(runs)} run{'s' * (len(runs) != 1)}"
+    lines = [f"{many}, preset {presets}; results in {setting.results}"]
     lines += [f"  {run.name:<29}{_state(setting, run)}" for run in runs]
     steps = missing(setting, runs)
     lines += [f"  $ {typed(words)}" for words in steps]
     to_do = [run for run in runs if setting.lacking(run)]
     own = {source(run).name: source(run) for run in to_do if not setting.trained(run)}
     large = [run for run in own.values() if not run.preset]
-    if setting.paper:
+    if not to_do:
+        lines.append("nothing is to be done; --from-results draws what is there")
+    elif setting.paper:
         lines.append(_times(large, [it for it in own.values() if it.preset], to_do))
     if setting.impression:
         lines.append("smaller than the paper: an impression, not a result")
@@ -185,6 +200,14 @@ def makers(setting: Setting, runs: Sequence[Run]) -> str:
     lines, trained = [], set()
     for run in runs:
         names = [file.stem for file in setting.lacking(run)]
+        if mixed(setting, [run]):
+            anew = typed(["reproduce", run.questions[0], "--results", AGAIN])
+            lines += [
+                f"{setting.results / run.name}: {', '.join(names)}; the agents of its other seeds "
+                "are not here",
+                f"  $ {anew}",
+            ]
+            continue
         commands = setting.measure(run)
         if not setting.trained(run) and source(run) not in trained:
             commands.insert(0, setting.train(run))
@@ -202,14 +225,12 @@ def typed(words: Sequence[str]) -> str:
 
 
 def _times(large: Sequence[Run], small: Sequence[Run], measured: Sequence[Run]) -> str:
-    """How long it may take."""
-    few = sum(run.training for run in small)
-    return (
-        f"about {sum(run.training for run in large)} minutes of training (one H200) and "
-        f"{sum(run.measuring for run in measured)} of measuring (two cores"
-        + (f", and {few} of training what is small" if few else "")
-        + "), if everything is to be done from the start"
-    )
+    """How long the commands may take."""
+    many, few = (sum(run.training for run in them) for them in (large, small))
+    measuring = sum(run.measuring for run in measured)
+    gpu = [f"{many} minutes of training (one H200)"] if many else []
+    cores = f"{few} minutes of training and {measuring}" if few else f"{measuring} minutes"
+    return f"about {' and '.join([*gpu, f'{cores} of measuring (two cores)'])}"
 
 
 def _state(setting: Setting, run: Run) -> str:

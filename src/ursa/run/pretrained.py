@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ursa import durable
-from ursa.errors import UserError, unknown
+from ursa.errors import UserError, closest, unknown
 from ursa.run import folder
 
 HOME = Path(str(resources.files("ursa"))) / "pretrained"
@@ -89,8 +89,10 @@ def without_agent(run: str | Path) -> UserError:
     place = Path(run)
     why = "" if place.is_dir() else ": it is a file" if place.exists() else ": it does not exist"
     others = "".join(f", or {name}" for name in names())
+    near = closest(str(run), names()) if names() and not place.exists() else None
+    meant = f"; did you mean {near}?" if near else ""
     return UserError(
-        f"{run} holds no agent{why}; give the folder of a run, once it has saved{others}"
+        f"{run} holds no agent{why}; give the folder of a run, once it has saved{others}{meant}"
     )
 
 
