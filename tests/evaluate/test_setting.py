@@ -149,6 +149,10 @@ def test_numbers_of_new_agents_are_not_put_beside_those_of_old_ones(tmp_path):
     assert f"! {why}" in planned(setting, runs)
     leave(setting, "forward-dominic")
     assert not mixed(setting, runs[:1])
+    leave(setting, "forward-dominic-2ms", seeds=(3,))
+    told = f"{setting.results / 'forward-dominic-2ms'} holds seed_3, whose agents are not in "
+    assert mixed(setting, runs).startswith(told)
+    (setting.results / "forward-dominic-2ms" / "seed_3.json").unlink()
     assert mixed(setting, runs)  # pairs of the same agent in two physics would be of two agents
     lived(setting, "forward-dominic", 1_000_000, seeds=range(5))
     assert not mixed(setting, runs)
@@ -174,8 +178,8 @@ def test_commands_for_what_is_missing_train_agents_once(tmp_path):
     leave(at(tmp_path), "forward-dominic", seeds=(3, 4))  # whose agents nobody has
     said = makers(at(tmp_path), runs).splitlines()
     assert said[:2] == [
-        f"  {at(tmp_path).results / 'forward-dominic'}: seed_0, seed_1, seed_2; the agents of its "
-        "other seeds are not here",
+        f"  {at(tmp_path).results / 'forward-dominic'}: seed_0, seed_1, seed_2; the agents "
+        "behind what is there are not here",
         "    $ ursa reproduce rq1 --results again",
     ]
 
@@ -209,7 +213,7 @@ def test_a_small_learner_is_trained_on_the_cores_that_are_there(tmp_path, monkey
 def test_times_are_those_of_what_is_left_to_do(tmp_path):
     setting = at(tmp_path)
     leave(setting, *BY_NAME)
-    assert "nothing is to be done; --from-results draws" in planned(setting, RUNS)
+    assert "nothing is left to train or to measure" in planned(setting, RUNS)
     (setting.results / "velocity-ursa" / "seed_1.json").unlink()
     (setting.results / "velocity-ursa-2ms" / "seed_0.json").unlink()
     said = planned(setting, RUNS)

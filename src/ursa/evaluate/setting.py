@@ -153,7 +153,7 @@ def missing(setting: Setting, runs: Sequence[Run]) -> list[list[str]]:
 def mixed(setting: Setting, runs: Sequence[Run]) -> str:
     """Why numbers of new agents would stand beside those of old ones; "" if they would not."""
     for run in runs:
-        kept = [file for it in dict.fromkeys((source(run), run)) for file in setting.there(it)]
+        kept = setting.there(run) or setting.there(source(run))
         if setting.lacking(run) and kept and not setting.trained(run):
             return (
                 f"{kept[0].parent} holds {', '.join(it.stem for it in kept)}, whose agents are not "
@@ -175,7 +175,7 @@ def planned(setting: Setting, runs: Sequence[Run]) -> str:
     own = {source(run).name: source(run) for run in to_do if not setting.trained(run)}
     large = [run for run in own.values() if not run.preset]
     if not to_do:
-        lines.append("nothing is to be done; --from-results draws what is there")
+        lines.append("nothing is left to train or to measure")
     elif setting.paper:
         lines.append(_times(large, [it for it in own.values() if it.preset], to_do))
     if setting.impression:
@@ -203,8 +203,8 @@ def makers(setting: Setting, runs: Sequence[Run]) -> str:
         if mixed(setting, [run]):
             anew = typed(["reproduce", run.questions[0], "--results", AGAIN])
             lines += [
-                f"{setting.results / run.name}: {', '.join(names)}; the agents of its other seeds "
-                "are not here",
+                f"{setting.results / run.name}: {', '.join(names)}; the agents behind what is "
+                "there are not here",
                 f"  $ {anew}",
             ]
             continue
