@@ -144,6 +144,38 @@ def test_the_words_say_which_body_and_how_joints_fail(tmp_path, monkeypatch):
     assert {it.name for it in run.iterdir()} == {"agent", "results-pybullet-limp"}
 
 
+def test_results_of_another_run_are_neither_joined_nor_written_over(tmp_path, capsys):
+    first, other = (born(replace(TWO, seed=3), tmp_path / name) for name in ("first", "other"))
+    longer = replace(TWO, seed=4, train=replace(TWO.train, batch=TWO.train.batch + 1))
+    strange, place = born(longer, tmp_path / "strange"), tmp_path / "place"
+    with quickly():
+        assert evaluate(first, "--skills", 8, "--seed", 3, "--out", place) == 0
+        before = (place / "seed_3.json").read_bytes()
+        capsys.readouterr()
+        for seed in (4, 5):  # beside seed 3, and nothing of its own there
+            assert evaluate(strange, "--skills", 8, "--seed", seed, "--out", place) == 2
+            said = capsys.readouterr().err
+            assert "seed_3.json is of first, seed 3, which was trained with other settings" in said
+            assert "(train): give another folder with --out" in said
+        assert evaluate(other, "--skills", 9, "--seed", 4, "--out", place) == 2
+        said = capsys.readouterr().err
+        assert "measured otherwise (mujoco at 5 ms, 8 rollouts, not mujoco at 5 ms, 9 rollo" in said
+        assert [it.name for it in place.iterdir()] == ["seed_3.json"]
+        assert (place / "seed_3.json").read_bytes() == before
+        assert evaluate(other, "--skills", 8, "--seed", 4, "--out", place) == 0  # of equal settings
+        assert evaluate(strange, "--skills", 8, "--seed", 4, "--out", place) == 2  # would replace
+        assert "seed_3.json is of first" in capsys.readouterr().err
+        (place / "seed_3.json").unlink()
+        assert evaluate(strange, "--skills", 8, "--seed", 4, "--out", place) == 2
+        assert "seed_4.json is of other" in capsys.readouterr().err
+        (place / "seed_4.json").write_text("torn")
+        assert evaluate(strange, "--skills", 8, "--seed", 5, "--out", place) == 2
+        assert "seed_4.json is not a results file" in capsys.readouterr().err
+        assert evaluate(strange, "--skills", 8, "--seed", 4, "--out", place) == 0  # no loss
+        assert evaluate(strange, "--skills", 9, "--seed", 4, "--out", place) == 0  # its own
+    assert load(place / "seed_4.json").skills.ret.shape == (9,)
+
+
 def test_a_file_in_the_place_of_the_results_is_not_written_over(tmp_path, capsys):
     run = born(POINT, tmp_path / "run")
     (run / "results").write_text("mine")

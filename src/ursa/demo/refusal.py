@@ -8,7 +8,7 @@ from ursa.robot import damage as wounds
 from ursa.robot import registry
 from ursa.robot.damage import Damage
 from ursa.run import settings
-from ursa.run.folder import CONFIG, published
+from ursa.run.folder import CONFIG, REPERTOIRE, published
 from ursa.run.pretrained import refuse_without_agent
 from ursa.show import render
 
@@ -20,7 +20,7 @@ def refuse_early(folder: Path, damage: str) -> None:
     refuse_without_agent(folder)
     place = published(folder)
     config = settings.read(place / CONFIG, whole=False)
-    check(config, damage, discovers=any(place.glob("seed_*/repertoire.npz")))
+    check(config, damage, discovers=any(place.glob(f"seed_*/{REPERTOIRE}")))
 
 
 def check(config: Config, damage: str, *, discovers: bool) -> tuple[Damage, ...]:

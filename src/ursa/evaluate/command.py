@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ursa import durable
 from ursa.errors import UserError
-from ursa.evaluate import results
+from ursa.evaluate import beside, results
 from ursa.evaluate.measure import carried_out
 from ursa.evaluate.study import FAILURES, QUICK, Study, job, refuse_unfinished
 from ursa.evaluate.told import told
@@ -80,6 +80,7 @@ def evaluate(
         print("loading and compiling, half a minute or so ...", file=sys.stderr, flush=True)
     ruler = None if yardstick is None else Agent.load(yardstick)
     jobs = [job(agent, study, ruler) for agent in agents(folder, seed, unfinished=unfinished)]
+    beside.refuse_strangers(place, jobs, folder.resolve().name)
     with Progress(sum(it.steps for it in jobs), quiet=quiet) as progress:
         done, said = 0, ""
         for work in jobs:
@@ -92,7 +93,7 @@ def evaluate(
                 progress.update(done, {"seed": seed})
 
             found = carried_out(work, run=folder, watch=watch)
-            path = place / f"seed_{found.source.seed}.json"
+            path = place / beside.name(found.source.seed)
             with durable.room_for(path.name, place, 0):
                 results.save(found, path)
             said = f"{told(found, registry.robot(found.source.robot))}\n-> {path}"

@@ -115,7 +115,7 @@ def grouped(found: Sequence[Results]) -> list[Group]:
     """Seeds of the same settings together, URSA first; runs that share a method are told apart."""
     sets: list[tuple[dict[str, Any], list[Results]]] = []
     for each in found:
-        same = _settings(each)
+        same = learnt_by(each.config)
         members = next((kept for settings, kept in sets if settings == same), None)
         if members is None:
             sets.append((same, [each]))
@@ -182,8 +182,9 @@ def _place(task: str) -> tuple[int, str]:
     return (TASKS.index(task) if task in TASKS else len(TASKS), task)
 
 
-def _settings(found: Results) -> dict[str, Any]:
-    same = {name: value for name, value in found.config.items() if name not in CHANCE}
+def learnt_by(config: dict[str, Any]) -> dict[str, Any]:
+    """What of a run's settings two seeds of one group must share."""
+    same = {name: value for name, value in config.items() if name not in CHANCE}
     train = same.get("train") or {}
     return same | {"train": {name: value for name, value in train.items() if name not in OFTEN}}
 

@@ -84,7 +84,7 @@ def write(agent: Agent, place: Path) -> int:
     kept = promised(agent, agent.skills).astype(np.float64)
     tree = agent.acting() | {publish.PROMISED: kept}
     publish.write(inside / folder.AGENT, tree, agent.steps, half=True)
-    known.save(inside / "repertoire.npz")
+    known.save(inside / folder.REPERTOIRE)
     alone = replace(agent.config, seed=agent.seed, seeds=1)
     folder.write_whole(place / folder.CONFIG, durable.to_json(asdict(alone)))
     size = sum(it.stat().st_size for it in place.rglob("*") if it.is_file())

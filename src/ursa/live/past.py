@@ -15,10 +15,10 @@ from ursa.errors import UserError, brief
 from ursa.live.trials import NAME, checksum
 from ursa.repair.past import KINDS, Past
 from ursa.run import pretrained
-from ursa.run.folder import published
+from ursa.run.folder import AGENT, REPERTOIRE, published
 
 LARGEST = 1 << 24  # bytes of a file that are read
-FILES = ("agent.safetensors", "repertoire.npz")
+FILES = (AGENT, REPERTOIRE)
 
 
 def read(folder: Path, about: Mapping[str, Any], say: Callable[[str], None]) -> Past:

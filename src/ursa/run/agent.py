@@ -208,7 +208,7 @@ def _opened(config: Config, place: Path) -> Parts:
     made = plan(config, robots)
     robots.close()
     like = publish.parts(begin(made.settings, 0), made.law.begin(0))
-    file, known = place / folder.AGENT, place / "repertoire.npz"
+    file, known = place / folder.AGENT, place / folder.REPERTOIRE
     repertoire = Repertoire.load(known) if known.exists() else None
     if repertoire is not None and publish.shipped(file):
         del like["critics"]

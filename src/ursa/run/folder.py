@@ -28,7 +28,7 @@ from ursa.errors import UserError
 from ursa.run import settings
 
 CONFIG, ENVIRONMENT, LOCK = "config.json", "environment.json", "lock"
-AGENT = "agent.safetensors"  # of a seed, where agents are published
+AGENT, REPERTOIRE = "agent.safetensors", "repertoire.npz"  # of a seed, where agents are published
 LARGEST = 16 << 20  # bytes of the second: thousands of starts
 LIBRARIES = ("jax", "jaxlib", "equinox", "optax", "numpy", "mujoco-core", "safetensors")
 

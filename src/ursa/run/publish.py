@@ -17,7 +17,7 @@ from ursa.agent.state import AgentState
 from ursa.config import Config
 from ursa.errors import UserError
 from ursa.run.corridor import Discovered
-from ursa.run.folder import AGENT, write_whole
+from ursa.run.folder import AGENT, CONFIG, REPERTOIRE, write_whole
 from ursa.run.learner import Learner
 
 FORMAT = {"name": "ursa-agent", "version": "2"}
@@ -50,8 +50,8 @@ def publish(learner: Learner, config: Config, steps: int, out: Path) -> None:
         place = out / f"seed_{seed}"
         write(place / AGENT, tree, steps)
         if repertoire is not None:
-            repertoire.save(place / "repertoire.npz")
-    write_whole(out / "config.json", durable.to_json(asdict(config)))
+            repertoire.save(place / REPERTOIRE)
+    write_whole(out / CONFIG, durable.to_json(asdict(config)))
 
 
 def unsound(tree: Any) -> str:
