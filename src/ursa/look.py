@@ -42,8 +42,8 @@ def look(
     """
     whole("--skills", skills, least=1)
     source = shipped.source(folder, pretrained)
-    if source.agent.is_dir():  # what is none is refused for that, below
-        durable.refuse_unwritable(source.out, "pictures go there; copy the run elsewhere")
+    shipped.refuse_without_agent(source.agent)
+    durable.refuse_unwritable(source.out, "pictures go there; copy the run elsewhere")
     keep_programs()
     _say("loading and compiling, half a minute or so ...")
     agent = Agent.load(source.agent, seed)

@@ -73,8 +73,8 @@ def evaluate(
     study = replace(usual, skills=many, engine=body, tick=tick, failure=failure)
     study = replace(study, damages={}) if no_damages else study
     place = out if out is not None else source.out / inside(study, quick=quick)
-    if out is not None or folder.is_dir():  # a run that is none is refused for that, below
-        durable.refuse_unwritable(place)
+    shipped.refuse_without_agent(folder)
+    durable.refuse_unwritable(place)
     keep_programs()
     if not quiet:
         print("loading and compiling, half a minute or so ...", file=sys.stderr, flush=True)
@@ -105,8 +105,6 @@ def agents(folder: Path, seed: int | None, *, unfinished: bool) -> list[Agent]:
     """The agents to measure, all of them sound, or one error."""
     place = runs.published(folder)
     file = place / runs.CONFIG
-    if not file.exists():
-        raise UserError(f"{folder} holds no agent; give the folder of a run, once it has saved")
     first, count = (_whole(file, name) for name in ("seed", "seeds"))
     seeds = range(first, first + count)
     if seed is not None and seed not in seeds:
