@@ -13,9 +13,10 @@ from evaluate.claimed import ROWS, at, hurt, one, put, ramp, seed_of
 from evaluate.made import SPEC, made
 from ursa.errors import UserError
 from ursa.evaluate import claims_table, results, tables
-from ursa.evaluate.claim import KINDS, TITLES
+from ursa.evaluate.claim import KINDS, TITLES, Told, at_least
 from ursa.evaluate.claims import CLAIMS, filled
 from ursa.evaluate.claims_table import END, INTERVALS, START, inserted, markdown
+from ursa.evaluate.evidence import Found
 from ursa.evaluate.group import grouped
 from ursa.evaluate.question import needed
 from ursa.evaluate.told import told as printed
@@ -213,7 +214,7 @@ def test_simulated_emulated_and_real_stand_apart(tmp_path):
     put(tmp_path, seed_of("ursa", 0, speed=ramp(0.5)))
     text = markdown(filled(tmp_path))
     head, *parts = text.split("\n### ")
-    assert head == f"{INTERVALS}\n"
+    assert head == f"{INTERVALS}\n\n{claims_table.score(filled(tmp_path))}\n"
     simulated, emulated, real = (part.partition("\n")[2] for part in parts)
     line = next(it for it in simulated.splitlines() if "fastest safe skill" in it)
     assert line.split(" | ")[1:] == [
@@ -228,6 +229,24 @@ def test_simulated_emulated_and_real_stand_apart(tmp_path):
         lines = [it for it in part.splitlines() if it.startswith("| ")][2:]
         assert lines
         assert all("| not run |" in it for it in lines)
+
+
+def test_the_score_counts_what_was_judged_and_names_what_was_missed():
+    def line(name, target, middle):
+        holds = at_least(1.0) if target else None
+        found = None if middle is None else Found((1,), middle)
+        return Told(replace(CLAIMS[0], text=name, target=target, holds=holds), found)
+
+    goal = "at least 1"
+    told = [line("a", goal, 2.0), line("b", goal, 0.5), line("c", "", 3.0)]
+    said = "3 numbers; of 2 that have a target and were run 1 meet it."
+    assert claims_table.score(told) == f"{said} Missed: b."
+    assert claims_table.score([told[0], told[2]]).endswith("were run 1 meet it.")
+    more = [*told, line("d", goal, None), line("e", goal, 0.9), line("f", "", None)]
+    assert claims_table.score(more) == (
+        "6 numbers; of 3 that have a target and were run 1 meet it. Missed: b; e. "
+        "With a target and not run: 1."
+    )
 
 
 def test_claims_stand_in_groups_with_titles_and_the_longest_opens_on_a_click(tmp_path):

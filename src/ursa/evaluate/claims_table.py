@@ -30,6 +30,17 @@ INTERVALS = (
 CHAPTERS = "The chapters below have medians with quartiles, unless they say otherwise."
 
 
+def score(told: Sequence[Told]) -> str:
+    """How all of them stand, in a few sentences: what was missed is named."""
+    wanted = [it for it in told if it.claim.target]
+    judged = [it for it in wanted if it.verdict != NO_VALUE]
+    missed = [it.claim.text for it in judged if it.verdict == "no"]
+    said = f"{_summed(told)}."
+    said += f" Missed: {'; '.join(missed)}." if missed else ""
+    left = len(wanted) - len(judged)
+    return said + (f" With a target and not run: {left}." if left else "")
+
+
 def rows(told: Sequence[Told], folder: str = "results") -> list[tuple[str, ...]]:
     """Lines of a table, under COLUMNS."""
     return [
@@ -70,17 +81,18 @@ def plain(told: Sequence[Told]) -> list[dict[str, Any]]:
 
 
 def text(told: Sequence[Told]) -> str:
-    """For a terminal, a line each."""
-    return "\n".join(
+    """For a terminal, a line each, and how they stand."""
+    lines = [
         f"{it.claim.number}. {it.claim.text}: {it.ours}"
         + (f" ({it.claim.target}: {it.verdict})" if it.claim.target else "")
         for it in told
-    )
+    ]
+    return "\n".join([*lines, "", score(told)])
 
 
 def markdown(told: Sequence[Told]) -> str:
     """A table for each group; what was simulated never stands beside what was real."""
-    parts = [INTERVALS]
+    parts = [INTERVALS, score(told)]
     for kind, title in KINDS.items():
         there = groups(told, kind)
         parts += [f"### {title}"] if there else []
@@ -111,6 +123,7 @@ def _summed(told: Sequence[Told]) -> str:
 def html(told: Sequence[Told]) -> list[str]:
     """The same for the report."""
     parts = ['<h2 id="claims">Claims</h2>', f"<p>{page.text(f'{INTERVALS} {CHAPTERS}')}</p>"]
+    parts.append(f"<p>{page.text(score(told))}</p>")
     for kind, title in KINDS.items():
         there = groups(told, kind)
         parts += [f"<h3>{page.text(title)}</h3>"] if there else []
