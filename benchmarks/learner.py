@@ -25,6 +25,7 @@ from ursa.agent.ursa import ursa
 from ursa.config import Config
 from ursa.presets import PRESETS, preset
 from ursa.run.plan import backend
+from ursa.run.programs import over_seeds
 from ursa.run.trainer import Trainer
 from ursa.types import Row, Sizes
 
@@ -115,7 +116,8 @@ def chain(settings: Settings, config: Config, state, ring, keys):
         return learn(settings, state, batch, skills, dream)
 
     def step(state, at):
-        return jax.vmap(one)(state, ring, jax.vmap(jax.random.fold_in, (0, None))(keys, at))
+        every = over_seeds(len(keys), one, (0, 0, 0))
+        return every(state, ring, jax.vmap(jax.random.fold_in, (0, None))(keys, at))
 
     return jax.lax.scan(step, state, jnp.arange(CHAIN))
 

@@ -22,7 +22,7 @@ from ursa.errors import UserError
 from ursa.log import rows as reading
 from ursa.run.learner import FRESH, metric_names, replaced, stream, update
 from ursa.run.plan import Plan, plan
-from ursa.run.programs import newborns, programs
+from ursa.run.programs import newborns, over_seeds, programs
 from ursa.run.publish import unsound
 from ursa.run.trouble import Trouble
 from ursa.types import Row
@@ -143,9 +143,9 @@ class Student:
 
 @lru_cache(maxsize=4)
 def updating(plan: Plan) -> Any:
-    """The program of one update, mapped over the one seed."""
-    mapped = jax.vmap(partial(update, plan), in_axes=(0, None))
-    return jax.jit(mapped, donate_argnums=0)
+    """The program of one update of the one seed."""
+    single = over_seeds(plan.config.seeds, partial(update, plan), (0, None))
+    return jax.jit(single, donate_argnums=0)
 
 
 def warm(student: Student) -> None:
