@@ -232,20 +232,21 @@ def test_simulated_emulated_and_real_stand_apart(tmp_path):
 
 
 def test_the_score_counts_what_was_judged_and_names_what_was_missed():
-    def line(name, target, middle):
+    def line(name, target, middle, number="1"):
         holds = at_least(1.0) if target else None
         found = None if middle is None else Found((1,), middle)
-        return Told(replace(CLAIMS[0], text=name, target=target, holds=holds), found)
+        claim = replace(CLAIMS[0], number=number, text=name, target=target, holds=holds)
+        return Told(claim, found)
 
     goal = "at least 1"
     told = [line("a", goal, 2.0), line("b", goal, 0.5), line("c", "", 3.0)]
-    said = "3 numbers; of 2 that have a target and were run 1 meet it."
-    assert claims_table.score(told) == f"{said} Missed: b."
-    assert claims_table.score([told[0], told[2]]).endswith("were run 1 meet it.")
+    assert claims_table.score(told) == "Of 2 targets 1 are met. Missed: b."
+    assert claims_table.score([told[0], told[2]]) == "Of 1 targets 1 are met."
     more = [*told, line("d", goal, None), line("e", goal, 0.9), line("f", "", None)]
-    assert claims_table.score(more) == (
-        "6 numbers; of 3 that have a target and were run 1 meet it. Missed: b; e. "
-        "With a target and not run: 1."
+    assert claims_table.score(more) == "Of 3 targets 1 are met. Missed: b; e. Not run: d."
+    bodies = [line("g", goal, 1.0, "6"), line("h", "", 1.0, "6")]
+    assert claims_table.score([told[0], *bodies]) == (
+        "Of 1 targets 1 are met. Of 1 targets of bodies (6) 1 are met."
     )
 
 

@@ -261,19 +261,29 @@ def test_coverage_is_counted_in_four_ways():
     )
 
 
-def test_planes_are_darker_where_more_seeds_were():
-    two = [made("dominic", seed, rollouts=8) for seed in (0, 1)]
-    rows = [np.concatenate([at(0.51, 4), at(0.76, 4)]), at(0.51, 8)]
-    two = [
-        replace(it, skills=replace(it.skills, joint_angle=row, unsafe=np.zeros(8)))
-        for it, row in zip(two, rows, strict=True)
+def test_planes_are_those_of_the_seed_whose_coverage_is_the_median():
+    three = [made("dominic", seed, rollouts=8) for seed in (0, 1, 2)]
+    rows = [
+        np.concatenate([at(share, 8 // len(shares)) for share in shares])
+        for shares in ((0.01, 0.26, 0.51, 0.76), (0.51, 0.76), (0.51,))
     ]
-    numbers = angles.numbers(grouped(two))
+    three = [
+        replace(it, skills=replace(it.skills, joint_angle=row, unsafe=np.zeros(8)))
+        for it, row in zip(three, rows, strict=True)
+    ]
+    numbers = angles.numbers(grouped(three))
     (series,) = numbers["series"]
-    assert series["cells"] == [[[10, 10, 2], [15, 15, 1]]] * 18
-    assert Summary(**series["coverage"]) == Summary(2, 1.5 / 400, 1.25 / 400, 1.75 / 400)
-    picture = angles.draw(numbers).subfigs[0].get_axes()[0].images[0].get_array()
-    assert picture[10, 10] > picture[15, 15] > picture[0, 0] == 0
+    assert series["seed"] == 1
+    assert series["cells"] == [[[10, 10], [15, 15]]] * 18
+    assert Summary(**series["coverage"]) == Summary(3, 2 / 400, 1.5 / 400, 3 / 400)
+    block = angles.draw(numbers).subfigs[0]
+    picture = block.get_axes()[0].images[0].get_array()
+    assert np.argwhere(picture).tolist() == [[10, 10], [15, 15]]
+    assert "DOMiNiC, seed 1: 8 rollouts; coverage of its seeds 0.50 [0.38, 0.75] %" in printed(
+        angles.draw(numbers)
+    )
+    two = angles.numbers(grouped(three[:2]))["series"][0]
+    assert two["seed"] == 1  # of two, the one that fills less
 
 
 def test_profiles_use_the_threshold_of_each_seed():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plain import plain_norm_elu, plain_sample
-from ursa.nn.fused import norm_elu, one_hot_sample
+from ursa.nn.fused import fanned, norm_elu, one_hot_sample
 from worlds import quick
 
 
@@ -82,3 +82,34 @@ def test_a_sample_equals_the_straight_through_one(dtype):
         np.asarray(ours_slope, np.float32), np.asarray(plain_slope, np.float32), atol=1e-2
     )
     assert set(np.unique(np.asarray(one_hot_sample(logits, gumbel, 0.01), float))) == {0.0, 1.0}
+
+
+@quick
+def both_fans(x, weight, pull):
+    """Products and both gradients, ours and the plain ones."""
+    found = []
+    for product in (fanned, lambda x, weight: jnp.einsum("ni,kio->kno", x, weight)):
+        value, back = jax.vjp(product, x, weight)
+        found.append((value, *back(pull)))
+    return found
+
+
+def test_one_input_times_several_matrices_equals_the_plain_product():
+    args = draws(16, 8), draws(3, 8, 4, seed=1), draws(3, 16, 4, seed=2)
+    for ours, plain in zip(*both_fans(*args), strict=True):
+        np.testing.assert_allclose(ours, plain, rtol=1e-5, atol=1e-5)
+    several = jax.vmap(fanned)(args[0][None].repeat(2, 0), args[1][None].repeat(2, 0))
+    np.testing.assert_allclose(several[1], both_fans(*args)[0][0], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("platform", "products"), [("cuda", 1), ("cpu", 3)])
+def test_it_is_one_wide_product_unless_on_a_cpu(platform, products):
+    """On a CPU the wide one comes out transposed, which slows whatever reads it."""
+
+    def both_ways(x, weight, pull):
+        value, back = jax.vjp(fanned, x, weight)
+        return value, back(pull)
+
+    args = draws(16, 8), draws(3, 8, 4, seed=1), draws(3, 16, 4, seed=2)
+    text = jax.jit(both_ways).trace(*args).lower(lowering_platforms=(platform,)).as_text()
+    assert text.count("stablehlo.dot_general") == 3 * products  # the way there, and two back

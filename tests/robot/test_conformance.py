@@ -23,6 +23,7 @@ NO_BULLET = importlib.util.find_spec("pybullet") is None
     [
         "a1",
         "go2",
+        "a1@solid",
         "point",
         pytest.param(
             "a1@pybullet",

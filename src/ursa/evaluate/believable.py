@@ -11,6 +11,7 @@ QUESTION = {VELOCITY: "rq3"}  # of a run; of all others rq1
 # What ends the name of a folder -> what is measured there.
 PHYSICS = {
     "2ms": "median return at 2 ms physics over that at 5 ms",
+    "solid": "median return where legs cannot pass through each other over that where they can",
     "pybullet": "median return in PyBullet (unseen physics) over that in MuJoCo",
 }
 
@@ -79,8 +80,8 @@ def _other_physics() -> list[Claim]:
     ]
 
 
-def _in_bullet() -> list[Claim]:
-    """What questions 1 and 3 ask, in PyBullet."""
+def _there() -> list[Claim]:
+    """What questions 1 and 3 ask, where links collide and in PyBullet."""
     numbers = (
         (URSA, "fastest safe skill, m/s", seen.fastest),
         (URSA, "skills with a safe rollout", seen.safe),
@@ -91,12 +92,13 @@ def _in_bullet() -> list[Claim]:
     return [
         Claim(
             "6",
-            f"in PyBullet: {text}",
-            Recipe((elsewhere(run, "pybullet"),), each),
+            f"{there}: {text}",
+            Recipe((elsewhere(run, physics),), each),
             question="physics",
         )
+        for physics, there in (("solid", "legs collide"), ("pybullet", "in PyBullet"))
         for run, text, each in numbers
     ]
 
 
-CLAIMS = (*_bodies(), *_fooled(), *_other_physics(), *_in_bullet())
+CLAIMS = (*_bodies(), *_fooled(), *_other_physics(), *_there())

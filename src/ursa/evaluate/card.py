@@ -23,9 +23,17 @@ LIMITS = (
     "Learnt and measured in simulation; it has not moved a real robot. Gains, limits and delays of "
     "yours may differ: try it on the emulator first, with somebody at the stop button.",
     "Flat floor, no pushes, no load; nothing is promised for other ground.",
-    "Skills are what it found by itself: some of them fall, see the share of safe rollouts.",
+    "Skills are what it found by itself, not all of them safe. A safe rollout is one without a "
+    "single step whose cost is above 0; such a step need not be a fall.",
     "It carries no critics: it acts and adapts, it cannot go on learning.",
 )
+
+
+THROUGH = (
+    "It learnt where links of the robot pass through each other, and some of its skills let legs "
+    "overlap. Where they collide it earns less: the table has how much, if that was measured."
+)
+SOLID = "solid"  # the engine in which they never do
 
 
 def _rank(mine: Results, seeds: Sequence[Results]) -> str:
@@ -94,7 +102,7 @@ def card(
             "",
             "## Limits",
             "",
-            *(f"- {it}" for it in LIMITS),
+            *(f"- {it}" for it in (*LIMITS, *([] if config.engine == SOLID else [THROUGH]))),
             "",
         ]
     )

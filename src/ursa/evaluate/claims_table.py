@@ -31,14 +31,21 @@ CHAPTERS = "The chapters below have medians with quartiles, unless they say othe
 
 
 def score(told: Sequence[Told]) -> str:
-    """How all of them stand, in a few sentences: what was missed is named."""
-    wanted = [it for it in told if it.claim.target]
-    judged = [it for it in wanted if it.verdict != NO_VALUE]
-    missed = [it.claim.text for it in judged if it.verdict == "no"]
-    said = f"{_summed(told)}."
-    said += f" Missed: {'; '.join(missed)}." if missed else ""
-    left = len(wanted) - len(judged)
-    return said + (f" With a target and not run: {left}." if left else "")
+    """How all of them stand, in a few sentences: what was missed is named.
+
+    What bodies can do is counted apart: of some of it the simulated motors take care.
+    """
+    said = []
+    for whose, number in (("", False), (" of bodies (6)", True)):
+        wanted = [it for it in told if it.claim.target and (it.claim.number in FOLDED) == number]
+        judged = [it for it in wanted if it.verdict != NO_VALUE]
+        met = sum(it.verdict == "yes" for it in judged)
+        said += [f"Of {len(judged)} targets{whose} {met} are met."] if wanted else []
+        missed = [it.claim.text for it in judged if it.verdict == "no"]
+        said += [f"Missed: {'; '.join(missed)}."] if missed else []
+        left = [it.claim.text for it in wanted if it.verdict == NO_VALUE]
+        said += [f"Not run: {'; '.join(left)}."] if left else []
+    return " ".join(said)
 
 
 def rows(told: Sequence[Told], folder: str = "results") -> list[tuple[str, ...]]:

@@ -52,7 +52,8 @@ def evaluate(
         folder: Where the run was written, or a folder with a published agent.
         skills: How many rollouts without damage, at least 8; unset is 512 (with --quick 64).
         seed: Which agent, where several were trained; unset is all.
-        body: Whose physics: mujoco or pybullet; unset is the one it was trained with.
+        body: Whose physics: mujoco, solid (the same, but links of a robot cannot pass through each
+            other) or pybullet; unset is the one it was trained with.
         tick: Physics step in seconds; unset is that of the training, or of another body its own.
         failure: How joints fail in the damages: frozen at their nominal angle, or limp.
         no_damages: Leave out the nine damages, which take nine tenths of the time.

@@ -34,6 +34,7 @@ QUESTIONS: Mapping[str, Question] = {
 # What ends the name of a folder -> options of `ursa evaluate`.
 PHYSICS: Mapping[str, tuple[str, str]] = {
     "2ms": ("--tick", "0.002"),
+    "solid": ("--body", "solid"),
     "pybullet": ("--body", "pybullet"),
 }
 
@@ -146,7 +147,7 @@ RUNS = (
     ),
     *(
         _there(run, physics, measuring, seeds=1 if run is VELOCITY else SEEDS)
-        for physics, measuring in (("2ms", 6), ("pybullet", 40))
+        for physics, measuring in (("2ms", 6), ("solid", 6), ("pybullet", 40))
         for run in (URSA, DOMINIC, DAYDREAMER, VELOCITY)
     ),
 )

@@ -1,4 +1,4 @@
-"""Norm + ELU and the one-hot sample, with gradients written out.
+"""Norm + ELU, the one-hot sample and a product with several matrices, with gradients written out.
 
 The same functions as the plain expressions (a test compares values and gradients), but what is
 kept for the way back is one array instead of four, and each way back is two sweeps over memory
@@ -63,6 +63,43 @@ def _norm_elu_backward(kept: tuple, wanted: Array) -> tuple[Array, Array, Array]
 
 
 norm_elu.defvjp(_norm_elu_forward, _norm_elu_backward)
+
+
+@jax.custom_vjp
+def fanned(x: Float[Array, "N I"], weight: Float[Array, "K I O"]) -> Float[Array, "K N O"]:
+    """One input times each of K matrices.
+
+    A GPU likes one wide product. A CPU would leave its result transposed, and whatever is done
+    with that afterwards takes twice as long: there they are K products.
+    """
+    return jax.lax.platform_dependent(x, weight, cpu=_apart, default=_wide)
+
+
+def _wide(x: Array, weight: Array) -> Array:
+    return jnp.einsum("ni,kio->kno", x, weight)
+
+
+def _apart(x: Array, weight: Array) -> Array:
+    return jnp.stack([x @ each for each in weight]) if len(weight) else _wide(x, weight)
+
+
+def _fanned_forward(x: Array, weight: Array) -> tuple[Array, tuple[Array, Array]]:
+    return fanned(x, weight), (x, weight)
+
+
+def _wide_backward(x: Array, weight: Array, wanted: Array) -> tuple[Array, Array]:
+    return jax.vjp(_wide, x, weight)[1](wanted)
+
+
+def _apart_backward(x: Array, weight: Array, wanted: Array) -> tuple[Array, Array]:
+    return jax.vjp(_apart, x, weight)[1](wanted)
+
+
+def _fanned_backward(kept: tuple[Array, Array], wanted: Array) -> tuple[Array, Array]:
+    return jax.lax.platform_dependent(*kept, wanted, cpu=_apart_backward, default=_wide_backward)
+
+
+fanned.defvjp(_fanned_forward, _fanned_backward)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(2,))

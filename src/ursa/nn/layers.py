@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ursa.nn.fused import norm_elu, spread, standardised
+from ursa.nn.fused import fanned, norm_elu, spread, standardised
 
 OUTPUT_SCALE = 0.1  # variance scale of output layers
 
@@ -76,9 +76,9 @@ class Towers(eqx.Module):
         self, x: Float[Array, "*b N I"], side: Float[Array, "N D"] | None = None
     ) -> Float[Array, "K *b N W"]:
         rows = x.reshape(-1, x.shape[-1])
-        y = jnp.einsum("ni,kio->kno", rows, self.weights[0].astype(x.dtype))
+        y = fanned(rows, self.weights[0].astype(x.dtype))
         if side is not None:
-            part = jnp.einsum("nd,kdo->kno", side.astype(x.dtype), self.side_in.astype(x.dtype))
+            part = fanned(side.astype(x.dtype), self.side_in.astype(x.dtype))
             shape = (y.shape[0], y.shape[1] // part.shape[1], *part.shape[1:])
             y = (y.reshape(shape) + part[:, None]).reshape(y.shape)
         y = self.norms[0].elu(y)

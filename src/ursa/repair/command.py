@@ -56,7 +56,8 @@ def adapt(
         damage: What is broken, for example FL.upper, FR+BL, FL.upper:limp, FL:weak=0.5 or
             FL.upper:locked=0.9. A joint without a kind is frozen at its nominal angle.
         trials: How many skills to try, 250 steps (12.5 s) each.
-        body: Whose physics: mujoco or pybullet; unset is the one it was trained with.
+        body: Whose physics: mujoco, solid (the same, but links of a robot cannot pass through each
+            other) or pybullet; unset is the one it was trained with.
         prior: Where the map comes from: value (the value function, at rest) or measured (all
             skills are tried undamaged first, which takes a while).
         unsafe_limit: Stop a trial with a larger share of unsafe steps; 1 never does.

@@ -1,7 +1,8 @@
 """RobotSpec -> MuJoCo model text (MJCF): primitive shapes, honest motors, contact settings.
 
 Settings measured for this kind of robot: elliptic cone with impratio 10, implicitfast, default
-solver iterations, contact time constant max(4 ms, 2 ticks), no self-collision.
+solver iterations, contact time constant max(4 ms, 2 ticks). Links of a robot pass through
+each other, unless it is to be solid.
 """
 
 from xml.etree import ElementTree
@@ -13,14 +14,19 @@ from ursa.robot.spec import Joint, Leg, Link, RobotSpec, Shape
 
 FRICTION = 0.8  # rubber feet on a lab floor; the floor's value rules (priority)
 VOLTAGE = 24.0  # any value gives the same torque-speed line; MuJoCo's motor wants one
+FLOOR, LINK = 1, 2  # bits of what geoms are and what they collide with
 CONTACT_TIME = 0.004  # s, the stiffest contact that stays accurate at 2 ms
 
 COLORS = {"trunk": "0.22 0.25 0.30 1", "hip": "0.95 0.55 0.15 1", "upper": "0.62 0.66 0.72 1"}
 COLORS |= {"lower": "0.32 0.35 0.40 1", "foot": "0.10 0.10 0.10 1"}
 
 
-def mjcf(spec: RobotSpec, *, tick: float, clip: bool = True) -> str:
-    """The model of one robot on a floor. `clip` bounds the P part of the torque (see motors)."""
+def mjcf(spec: RobotSpec, *, tick: float, clip: bool = True, solid: bool = False) -> str:
+    """The model of one robot on a floor. `clip` bounds the P part of the torque (see motors).
+
+    Links of a `solid` robot collide with each other, but for those that a joint connects, and for
+    trunk and thighs: shapes are primitives, and those two overlap by millimetres somewhere.
+    """
     root = Element("mujoco", model=spec.name)
     SubElement(root, "compiler", angle="radian", autolimits="true")
     option = SubElement(root, "option", timestep=_n(tick), integrator="implicitfast")
@@ -28,16 +34,25 @@ def mjcf(spec: RobotSpec, *, tick: float, clip: bool = True) -> str:
     SubElement(option, "flag", autoreset="disable")  # divergence is ours to report, not to hide
     solref = f"{max(CONTACT_TIME, 2 * tick):g} 1"
     default = SubElement(root, "default")
-    SubElement(default, "geom", contype="0", conaffinity="1", condim="3", solref=solref)
+    kind, meets = (LINK, FLOOR | LINK) if solid else (0, FLOOR)
+    geom = {"contype": str(kind), "conaffinity": str(meets)}
+    SubElement(default, "geom", geom | {"condim": "3", "solref": solref})
     _scenery(root)
     world = SubElement(root, "worldbody")
     # tilted about one axis only: about two, shadow maps of an endless floor show speckles
     light = SubElement(world, "light", pos="0 -0.6 2", dir="0 0.3 -1", directional="true")
     light.attrib |= {"diffuse": "0.55 0.55 0.55", "specular": "0 0 0"}
     floor = SubElement(world, "geom", name="floor", type="plane", size="0 0 0.05")
-    floor.attrib |= {"contype": "1", "conaffinity": "0", "priority": "1", "material": "floor"}
+    floor.attrib |= {
+        "contype": str(FLOOR),
+        "conaffinity": "0",
+        "priority": "1",
+        "material": "floor",
+    }
     floor.attrib |= {"friction": f"{FRICTION} 0.005 0.0001", "solref": solref}
     _trunk(world, spec)
+    if solid:
+        _apart(root, spec)
     _motors(root, spec, clip)
     _locks(root, spec)
     _sensors(root, spec)
@@ -126,6 +141,13 @@ def _shapes(body: Element, shapes: tuple[Shape, ...], color: str) -> None:
         else:
             geom.set("size", _n(shape.size[0], shape.size[1] / 2))
             geom.set("zaxis", _n(*shape.axis))
+
+
+def _apart(root: Element, spec: RobotSpec) -> None:
+    """Trunk and thighs never collide."""
+    contact = SubElement(root, "contact")
+    for leg in spec.legs:
+        SubElement(contact, "exclude", body1="trunk", body2=f"{leg.name}.upper")
 
 
 def _motors(root: Element, spec: RobotSpec, clip: bool) -> None:

@@ -58,6 +58,7 @@ def body(
     """`count` robots, ready to step.
 
     `tick` is the physics step in seconds; None is the engine's own (mujoco 5 ms, pybullet 2 ms).
+    In `solid`, which is MuJoCo too, a robot's links collide with each other as well.
     `threads` 0 is all cores. `seed` is the chance behind `disturbance`.
     """
     spec = _spec(robot)
@@ -122,4 +123,8 @@ def _pybullet(spec: RobotSpec, count: int, threads: int, **options) -> Engine:
     return BulletEngine(spec, count, **options)
 
 
-ENGINES: Mapping[str, Callable[..., Engine]] = {"mujoco": _mujoco, "pybullet": _pybullet}
+ENGINES: Mapping[str, Callable[..., Engine]] = {
+    "mujoco": _mujoco,
+    "solid": partial(_mujoco, solid=True),  # where no link passes through another
+    "pybullet": _pybullet,
+}

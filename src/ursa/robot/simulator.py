@@ -43,12 +43,13 @@ class MuJoCoEngine:
         tick: float = 0.005,
         threads: int = 0,
         clip: bool = True,
+        solid: bool = False,
     ) -> None:
         whole("count", count, least=1)
         whole("threads", threads, least=0)
         check_tick(spec, tick, LONGEST_TICK, {0.002: "faithful", 0.005: "fast"})
         self.spec, self.count, self.tick, self.clip = spec, count, tick, clip
-        self.model = mujoco.MjModel.from_xml_string(mjcf(spec, tick=tick, clip=clip))
+        self.model = mujoco.MjModel.from_xml_string(mjcf(spec, tick=tick, clip=clip, solid=solid))
         workers = min(threads or cores(), count)
         self.batch = Batch(self.model, count, workers)
         self._qpos, self._qvel = self.batch.bind("qpos"), self.batch.bind("qvel")

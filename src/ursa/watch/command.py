@@ -60,8 +60,8 @@ def watch(
         damage: What is broken, for example FL.upper, FR+BL, FL.upper:limp, FL:weak=0.5 or
             FL.upper:locked=0.9. A joint without a kind is frozen at its nominal angle.
         damage_at: When it breaks, in seconds from the start.
-        engine: Whose physics: mujoco or pybullet; unset is mujoco, with an agent the one it was
-            trained with.
+        engine: Whose physics: mujoco, solid (where links of a robot cannot pass through each other)
+            or pybullet; unset is mujoco, with an agent the one it was trained with.
         tick: Physics step in seconds; unset is the engine's own (mujoco 0.005; 0.002 is finer),
             with an agent that of its training.
         seed: Which agent, where several were trained; unset is the first. Without an agent it is

@@ -20,7 +20,10 @@ TITLE = "Average joint angles of safe rollouts"
 
 
 def numbers(groups: Sequence[Group]) -> Numbers | None:
-    """How many seeds fill each cell, and the share filled; None for a robot without legs."""
+    """The cells of one seed of each method, and the shares of all; None for a robot without legs.
+
+    One seed, that of the median share: methods with more seeds would look as if they filled more.
+    """
     spec = robot(groups[0].seeds[0].source.robot)
     if not spec.legs:
         return None
@@ -47,7 +50,7 @@ def numbers(groups: Sequence[Group]) -> Numbers | None:
 
 
 def draw(numbers: Numbers, *, one_seed: bool = False) -> Figure:
-    """Three rows of six planes for each method; the darker a cell, the more seeds reach it."""
+    """Three rows of six planes for each method, of one seed."""
     series, look = numbers["series"], looks(numbers["n"])
     wide = max(1, len(numbers["planes"]) // len(LEG_PARTS))
     figure = page(1.15 * wide + 1.0, 0.7 + 3.75 * len(series))
@@ -57,43 +60,41 @@ def draw(numbers: Numbers, *, one_seed: bool = False) -> Figure:
     note = (
         f"each plane {BINS} x {BINS} cells over the angles that actions can ask for, rad; a cell "
     )
-    note += "is filled where the mean joint angles of a rollout lie; darker: in more of the seeds"
+    note += "is filled where the mean joint angles of a rollout lie; of one seed of each method"
     return finish(figure, numbers, TITLE, note)
 
 
 def _series(group: Group, spec: RobotSpec) -> dict:
-    every, shares = [], []
     for each in group.seeds:
-        good = judged.safe(each.skills)
-        angles = statistics.finite(each.skills.joint_angle, f"{where(each)}: joint angles")
-        every.append(filled(angles[good], spec))
-        shares.append(covered(each, spec, "equal", "safe"))
-    count = np.sum(every, axis=0)
-    cells = [[[int(i), int(j), int(plane[i, j])] for i, j in np.argwhere(plane)] for plane in count]
+        statistics.finite(each.skills.joint_angle, f"{where(each)}: joint angles")
+    shares = [covered(each, spec, "equal", "safe") for each in group.seeds]
+    middle = group.seeds[int(np.argsort(shares, kind="stable")[(group.n - 1) // 2])]
+    planes_of = filled(middle.skills.joint_angle[judged.safe(middle.skills)], spec)
     return {
         "label": group.label,
-        "rollouts": int(np.median([len(it.skills.ret) for it in group.seeds])),
+        "seed": middle.source.seed,
+        "rollouts": len(middle.skills.ret),
         "coverage": statistics.summary(shares, f"{group.label}, coverage").plain(),
         "per_seed": shares,
-        "cells": cells,  # by plane: column, row, how many seeds
+        "cells": [np.argwhere(plane).tolist() for plane in planes_of],  # by plane: column, row
     }
 
 
 def _block(part: SubFigure, numbers: Numbers, each: dict, color: str, wide: int) -> None:
     summed = statistics.Summary(**each["coverage"])
     part.suptitle(
-        f"{each['label']}: {each['rollouts']} rollouts, coverage {summed.said(2, 100)} %",
+        f"{each['label']}, seed {each['seed']}: {each['rollouts']} rollouts; "
+        f"coverage of its seeds {summed.said(2, 100)} %",
         fontsize=9,
         x=0.02,
         ha="left",
     )
     shades = LinearSegmentedColormap.from_list("", ["white", color])
     grid = part.subplots(len(LEG_PARTS), wide, squeeze=False).ravel()
-    seeds = numbers["n"][each["label"]]
     for index, (axes, plane) in enumerate(zip(grid, numbers["planes"], strict=True)):
         picture = np.zeros((numbers["bins"], numbers["bins"]))
-        for i, j, count in each["cells"][index]:
-            picture[j, i] = 0.35 + 0.65 * count / seeds
+        for i, j in each["cells"][index]:
+            picture[j, i] = 1.0
         (left, low), (right, high) = plane["low"], plane["high"]
         extent = (left, right, low, high)
         axes.imshow(
