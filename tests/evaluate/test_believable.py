@@ -45,7 +45,11 @@ RUNS = dict(zip(METHODS, ("ursa", "dominic", "daydreamer", "ursa"), strict=True)
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize(
     ("physics", "text"),
-    [("2ms", "median return at 2 ms physics"), ("pybullet", "median return in PyBullet")],
+    [
+        ("2ms", "median return at 2 ms physics"),
+        ("solid", "median return where legs cannot pass through each other"),
+        ("pybullet", "median return in PyBullet"),
+    ],
 )
 def test_every_method_is_compared_with_itself_in_other_physics(tmp_path, name, physics, text):
     task = "velocity" if "velocity" in name else "forward"

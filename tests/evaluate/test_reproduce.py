@@ -55,7 +55,7 @@ def fill(folder: Path) -> None:
         for method in ("ursa", "daydreamer")
         for seed in (0, 1)
     ]
-    for physics in ("2ms", "pybullet"):
+    for physics in ("2ms", "solid", "pybullet"):
         found += [elsewhere(it, physics) for it in (*forward, turning[0])]
     front = made("ursa", 0, rollouts=ROLLOUTS)
     found.append(replace(front, source=replace(front.source, run="forward-ursa-front")))
@@ -73,7 +73,7 @@ def results(tmp_path):
 def test_each_question_knows_its_runs_and_every_figure_its_question():
     needed = {name: [run.name for run in RUNS if name in run.questions] for name in QUESTIONS}
     forward = ["forward-ursa", "forward-dominic", "forward-daydreamer"]
-    ways = ("2ms", "pybullet")
+    ways = ("2ms", "solid", "pybullet")
     trained = [*forward, "velocity-ursa"]
     assert needed == {
         "rq1": forward,

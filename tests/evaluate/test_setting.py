@@ -172,9 +172,9 @@ def test_a_run_of_another_size_in_its_place_is_refused(tmp_path):
 
 def test_commands_for_what_is_missing_train_agents_once(tmp_path):
     runs = [it for it in RUNS if source(it).name == "forward-dominic"]
-    assert len(runs) == 3
+    assert len(runs) == 4
     said = makers(at(tmp_path), runs)
-    assert (said.count("ursa train"), said.count("ursa evaluate")) == (1, 3)
+    assert (said.count("ursa train"), said.count("ursa evaluate")) == (1, 4)
     leave(at(tmp_path), "forward-dominic", seeds=(3, 4))  # whose agents nobody has
     said = makers(at(tmp_path), runs).splitlines()
     assert said[:2] == [
@@ -186,7 +186,7 @@ def test_commands_for_what_is_missing_train_agents_once(tmp_path):
 
 def test_agents_are_trained_once_however_often_they_are_measured(tmp_path):
     steps = missing(at(tmp_path), needed(("physics",)))
-    assert [words[0] for words in steps] == [*["train", "evaluate"] * 4, *["evaluate"] * 8]
+    assert [words[0] for words in steps] == [*["train", "evaluate"] * 4, *["evaluate"] * 12]
     trained = {Path(words[-1]).name for words in steps if words[0] == "train"}
     measured = {Path(words[1]).name for words in steps if words[0] == "evaluate"}
     assert trained == measured
@@ -219,7 +219,7 @@ def test_times_are_those_of_what_is_left_to_do(tmp_path):
     said = planned(setting, RUNS)
     assert "about 17 minutes of training (one H200) and 22 minutes of measuring" in said
     assert "  velocity-ursa                1 of 2 seeds are there\n" in said
-    assert said.count("5 seeds, results are there") == 9
+    assert said.count("5 seeds, results are there") == 12
     assert said.count("2 seeds, results are there") == 4
 
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -68,10 +68,12 @@ def slopes(logits):
     return sample(logits), soft(logits)
 
 
+@example(np.array([[0, 0, 0, 0], [0, 9.5, 0, 0]], np.float32))  # nearly certain: sums cancel
 @given(logits_of)
 def test_the_gradient_of_a_sample_is_that_of_the_probabilities(logits):
     sample, soft = slopes(logits)
-    np.testing.assert_allclose(sample, soft, rtol=1e-5, atol=1e-6)
+    # Weights go up to 7, where a float32 has steps of 5e-7; sums of a few of them cancel.
+    np.testing.assert_allclose(sample, soft, rtol=1e-5, atol=4e-6)
 
 
 def test_a_sample_has_a_gradient_at_all():

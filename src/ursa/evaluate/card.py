@@ -30,8 +30,8 @@ LIMITS = (
 
 
 THROUGH = (
-    "It learnt where links of the robot pass through each other, and some of its skills let legs "
-    "overlap. Where they collide it earns less: the table has how much, if that was measured."
+    "It learnt where links of the robot pass through each other, and in some skills legs may "
+    "overlap. Where they collide it may earn less: the table has how much, if that was measured."
 )
 SOLID = "solid"  # the engine in which they never do
 
