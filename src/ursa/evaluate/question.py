@@ -59,7 +59,9 @@ class Run:
 
 # The paper's five hours of a real robot: 20 steps a second.
 HOURS = ("--train.steps", "360000", "--train.steps-per-update", "8")
-SMALL = (*HOURS, "--train.replay-size", "360000")
+# Of the size of a laptop, in all else that matters as `paper`.
+LIKE_PAPER = ("--behavior.margin", "0.5", "--behavior.constraint-discount", "0.97")
+SMALL = (*HOURS, "--train.replay-size", "360000", *LIKE_PAPER)
 FRONT = tuple(f"{leg}.{joint}" for leg in ("FR", "FL") for joint in ("hip", "upper", "lower"))
 URSA = Run(
     "forward-ursa", "forward", ("rq1", "rq2", "physics", "front"), ("--method", "ursa"), 25, 30
