@@ -144,7 +144,7 @@ class Config:
     robot: str = "a1"  # a1, go2, point, another package's, or package.module:NAME
     task: str = "forward"  # forward, velocity, point, another package's, or package.module
     method: str = "ursa"  # ursa, or a baseline: daydreamer, dominic
-    engine: str = "mujoco"  # mujoco; solid: so, and no link passes through another; pybullet
+    engine: str = "mujoco"  # mujoco; solid: so, and legs do not pass through each other; pybullet
     tick: float = 0.005  # physics step, s
     arena: float = 20.0  # radius, m
     seed: int = 0  # of chance; the first of several

@@ -61,10 +61,10 @@ def test_every_method_is_compared_with_itself_in_other_physics(tmp_path, name, p
     put(tmp_path, *here)
     mine = next(it for it in CLAIMS if it.text.startswith(text) and it.text.endswith(f": {name}"))
     assert one(tmp_path, mine.text).ours == "not run"
-    engine = "pybullet" if physics == "pybullet" else "mujoco"
+    engine, tick = {"2ms": ("mujoco", 0.002)}.get(physics, (physics, 0.005))
     for found, share in ((here[1], 0.5), (here[2], 0.8)):  # the first was not measured there
         there = replace(found, skills=replace(found.skills, ret=share * found.skills.ret))
-        there = replace(there, source=replace(there.source, engine=engine, tick=0.002))
+        there = replace(there, source=replace(there.source, engine=engine, tick=tick))
         put_as(tmp_path, f"{run}-{physics}", there)
     told = one(tmp_path, mine.text)
     assert told.ours == "0.500 and 0.800 (n = 2)"

@@ -246,6 +246,10 @@ def test_the_score_counts_what_was_judged_and_names_what_was_missed():
     assert claims_table.score(more) == "Of 3 targets 1 are met. Missed: b; e. Not run: d."
     many = [told[0], *(line(name, goal, None) for name in "pqrs")]
     assert claims_table.score(many) == "Of 1 targets 1 are met. Not run: 4."
+    odd = [told[0], replace(told[1], found="undefined: it fell apart")]
+    assert claims_table.score(odd) == (
+        "Of 1 targets 1 are met. Without a number: b (undefined: it fell apart)."
+    )
     bodies = [line("g", goal, 1.0, "6"), line("h", "", 1.0, "6")]
     assert claims_table.score([told[0], *bodies]) == (
         "Of 1 targets 1 are met. Of 1 targets of bodies (6) 1 are met."

@@ -13,9 +13,11 @@ from evaluate.born import born
 from evaluate.made import made
 from runs import A1, POINT, TWO, quickly
 from ursa import cli
-from ursa.evaluate.command import inside
-from ursa.evaluate.results import load
-from ursa.evaluate.study import QUICK, Study
+from ursa.errors import UserError
+from ursa.evaluate.beside import refuse_strangers
+from ursa.evaluate.command import agents, inside
+from ursa.evaluate.results import load, save, settings
+from ursa.evaluate.study import QUICK, Study, job
 from ursa.evaluate.told import headline, nan, told
 from ursa.robot.registry import robot
 
@@ -159,7 +161,8 @@ def test_results_of_another_run_are_neither_joined_nor_written_over(tmp_path, ca
             assert "(train): give another folder with --out" in said
         assert evaluate(other, "--skills", 9, "--seed", 4, "--out", place) == 2
         said = capsys.readouterr().err
-        assert "measured otherwise (mujoco at 5 ms, 8 rollouts, not mujoco at 5 ms, 9 rollo" in said
+        ways = "(mujoco at 5 ms, 8 rollouts; not mujoco at 5 ms, 9 rollouts)"
+        assert f"measured otherwise {ways}" in said
         assert [it.name for it in place.iterdir()] == ["seed_3.json"]
         assert (place / "seed_3.json").read_bytes() == before
         assert evaluate(other, "--skills", 8, "--seed", 4, "--out", place) == 0  # of equal settings
@@ -172,8 +175,44 @@ def test_results_of_another_run_are_neither_joined_nor_written_over(tmp_path, ca
         assert evaluate(strange, "--skills", 8, "--seed", 5, "--out", place) == 2
         assert "seed_4.json is not a results file" in capsys.readouterr().err
         assert evaluate(strange, "--skills", 8, "--seed", 4, "--out", place) == 0  # no loss
-        assert evaluate(strange, "--skills", 9, "--seed", 4, "--out", place) == 0  # its own
-    assert load(place / "seed_4.json").skills.ret.shape == (9,)
+        assert evaluate(strange, "--skills", 9, "--seed", 4, "--out", place) == 2  # the same seed
+        assert "measured otherwise" in capsys.readouterr().err
+        assert load(place / "seed_4.json").skills.ret.shape == (8,)
+        assert evaluate(strange, "--skills", 8, "--seed", 4, "--out", place) == 0  # just again
+        for skills in (8, 9):  # in its own folder a run replaces what it had
+            assert evaluate(strange, "--skills", skills, "--seed", 4) == 0
+    assert load(strange / "results" / "seed_4.json").skills.ret.shape == (9,)
+
+
+def test_results_that_were_damaged_otherwise_or_counted_otherwise_are_strangers(tmp_path, capsys):
+    run, place = born(A1, tmp_path / "run", known=8), tmp_path / "place"
+    (agent,) = agents(run, None, unfinished=False)
+    work = job(agent, Study(skills=8))
+    found = made(rollouts=8)
+    kept = replace(
+        found,
+        config=settings(agent.config),
+        source=replace(found.source, steps=agent.steps),
+        damages=tuple(replace(found.damages[0], scenario=it) for it in work.cases),
+    )
+    place.mkdir()
+
+    def refused(**changes) -> str:
+        save(replace(kept, **changes), place / "seed_7.json")
+        try:
+            refuse_strangers(place, [work])
+        except UserError as error:
+            return str(error)
+        return ""
+
+    assert refused() == ""
+    assert "rollouts, scenarios undamaged; not mujoco" in refused(damages=kept.damages[:1])
+    assert "with a yardstick; not mujoco" in refused(notes={"distinct": 4.0})
+    assert "trained with other settings (task)" in refused(
+        config={**kept.config, "task": "velocity"}
+    )
+    for name, value in (("engine", "solid"), ("tick", 0.002), ("steps", 9)):
+        assert refused(source=replace(kept.source, **{name: value})), name
 
 
 def test_a_file_in_the_place_of_the_results_is_not_written_over(tmp_path, capsys):

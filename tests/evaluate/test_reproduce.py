@@ -41,9 +41,9 @@ def alone(name: str, method: str, seed: int) -> Results:
 
 def elsewhere(found: Results, physics: str) -> Results:
     """The same agent in other physics."""
-    engine = "pybullet" if physics == "pybullet" else "mujoco"
+    engine, tick = {"2ms": ("mujoco", 0.002)}.get(physics, (physics, 0.005))
     run = f"{found.source.run}-{physics}"
-    return replace(found, source=replace(found.source, run=run, engine=engine, tick=0.002))
+    return replace(found, source=replace(found.source, run=run, engine=engine, tick=tick))
 
 
 def fill(folder: Path) -> None:

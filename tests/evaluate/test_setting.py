@@ -1,11 +1,12 @@
 """Setting: the commands that make a run, what is there of it, and what is told beforehand."""
 
 import inspect
-import json
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
+from ursa import durable
 from ursa.errors import UserError
 from ursa.evaluate import setting as module
 from ursa.evaluate.command import evaluate
@@ -64,7 +65,14 @@ def test_the_training_commands_are_ones_that_ursa_understands(run):
 
 
 @pytest.mark.parametrize(
-    "name", ["forward-ursa", "forward-dominic-2ms", "forward-ursa-pybullet", "velocity-ursa-2ms"]
+    "name",
+    [
+        "forward-ursa",
+        "forward-dominic-2ms",
+        "forward-ursa-solid",
+        "forward-ursa-pybullet",
+        "velocity-ursa-2ms",
+    ],
 )
 def test_agents_are_measured_where_they_were_trained_by_the_options_of_their_physics(name):
     run = BY_NAME[name]
@@ -73,6 +81,7 @@ def test_agents_are_measured_where_they_were_trained_by_the_options_of_their_phy
     told = {
         "forward-ursa": "",
         "forward-dominic-2ms": "--yardstick a1-forward --tick 0.002 --no-damages",
+        "forward-ursa-solid": "--body solid --no-damages",
         "forward-ursa-pybullet": "--body pybullet --no-damages",
         "velocity-ursa-2ms": "--tick 0.002 --no-damages --seed 0",
     }
@@ -103,14 +112,12 @@ def test_the_measuring_command_uses_flags_that_it_has():
     assert flags <= set(known)
 
 
-def lived(setting: Setting, name: str, steps: int, seeds=range(2), wanted: int = 0) -> Path:
+def lived(setting: Setting, name: str, steps: int, seeds=range(2), **changes) -> Path:
     """The folder of a run as training leaves it: settings, and agents that lived for `steps`."""
     place = setting.place(BY_NAME[name])
-    config = parse(setting.fresh(BY_NAME[name])[1:]).config
-    train = {"steps": wanted or config.train.steps}
+    config = replace(parse(setting.fresh(BY_NAME[name])[1:]).config, **changes)
     (place / "agent").mkdir(parents=True, exist_ok=True)
-    told = json.dumps({"train": train, "world": {"deter": config.world.deter}})
-    (place / "config.json").write_text(told)
+    (place / "config.json").write_bytes(durable.to_json(asdict(config)))
     for seed in seeds:
         publish.write(place / "agent" / f"seed_{seed}" / "agent.safetensors", {}, steps)
     return place
@@ -159,15 +166,31 @@ def test_numbers_of_new_agents_are_not_put_beside_those_of_old_ones(tmp_path):
 
 
 def test_a_run_of_another_size_in_its_place_is_refused(tmp_path):
-    setting = at(tmp_path, preset="tiny")
-    lived(setting, "velocity-ursa", 160_000, wanted=160_000)
-    with pytest.raises(UserError, match=r"holds another run: train.steps = 160000, world.deter"):
-        setting.trained(BY_NAME["velocity-ursa"])
-    lived(setting, "velocity-ursa", 1024)
-    assert setting.trained(BY_NAME["velocity-ursa"])
-    (setting.place(BY_NAME["velocity-ursa"]) / "config.json").write_text("{}")
-    with pytest.raises(UserError, match="gives no settings"):
-        setting.trained(BY_NAME["velocity-ursa"])
+    setting, run = at(tmp_path, preset="tiny"), BY_NAME["velocity-ursa"]
+    tiny = preset("tiny")
+    lived(setting, run.name, 160_000, train=replace(tiny.train, steps=160_000))
+    with pytest.raises(UserError, match=r"holds another run: train.steps = 160000, not 1024; --ru"):
+        setting.trained(run)
+    lived(setting, run.name, 1024, behavior=replace(tiny.behavior, margin=0.25))  # of the same size
+    with pytest.raises(UserError, match=r"holds another run: behavior.margin = 0.25, not 1.0"):
+        setting.trained(run)
+    lived(setting, run.name, 1024, seed=7, train=replace(tiny.train, log_every=32))
+    assert setting.trained(run)  # neither chance nor how often it is told makes another run
+    (setting.place(run) / "config.json").write_text("{}")
+    with pytest.raises(UserError, match="is not what a run of this version writes"):
+        setting.trained(run)
+
+
+def test_small_runs_are_like_paper_in_kind_unless_all_is_to_be_literal():
+    small = BY_NAME["small-ursa"]
+    paper, literal = (
+        parse(Setting(preset=it).fresh(small)[1:]).config for it in ("paper", "literal")
+    )
+    large = preset("paper").behavior
+    for name in ("margin", "constraint_discount"):
+        assert getattr(paper.behavior, name) == getattr(large, name)
+    assert literal.behavior == preset("laptop").behavior
+    assert paper.world == literal.world == preset("laptop").world
 
 
 def test_commands_for_what_is_missing_train_agents_once(tmp_path):

@@ -19,11 +19,12 @@ from ursa import cli
 from ursa.config import ForwardConfig
 from ursa.errors import UserError
 from ursa.evaluate import judged, results
-from ursa.evaluate.card import _choices, card
+from ursa.evaluate.card import THROUGH, _choices, _overlap, card
 from ursa.evaluate.recard import again, recard
 from ursa.evaluate.ship import ship
 from ursa.evaluate.skills import chosen, promised
 from ursa.evaluate.statistics import short
+from ursa.presets import preset
 from ursa.run import pretrained
 from ursa.run.agent import Agent
 
@@ -140,6 +141,14 @@ def test_the_card_says_all_where_no_joint_is_named_and_else_which(run):
     line = "desired_speed 0.3, joints {} |"
     assert line.format("all") in card(NAME, agent, found, [found], exact=True)
     assert _choices(ForwardConfig(joints=("FR.hip", "FL.hip"))).endswith("joints FR.hip FL.hip")
+
+
+def test_the_card_warns_of_legs_that_overlap_where_there_are_some_and_they_can():
+    a1 = preset("tiny", robot="a1")
+    assert _overlap(a1) == (THROUGH,)
+    assert _overlap(replace(a1, engine="pybullet")) == (THROUGH,)
+    assert _overlap(replace(a1, engine="solid")) == ()
+    assert _overlap(replace(a1, robot="point", task="point")) == ()
 
 
 def test_the_card_tells_what_is_left_in_other_physics(run, home, tmp_path):

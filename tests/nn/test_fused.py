@@ -94,12 +94,24 @@ def both_fans(x, weight, pull):
     return found
 
 
-def test_one_input_times_several_matrices_equals_the_plain_product():
-    args = draws(16, 8), draws(3, 8, 4, seed=1), draws(3, 16, 4, seed=2)
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_one_input_times_several_matrices_equals_the_plain_product(count):
+    args = draws(16, 8), draws(count, 8, 4, seed=1), draws(count, 16, 4, seed=2)
     for ours, plain in zip(*both_fans(*args), strict=True):
         np.testing.assert_allclose(ours, plain, rtol=1e-5, atol=1e-5)
-    several = jax.vmap(fanned)(args[0][None].repeat(2, 0), args[1][None].repeat(2, 0))
-    np.testing.assert_allclose(several[1], both_fans(*args)[0][0], rtol=1e-5, atol=1e-5)
+
+
+def test_it_does_so_of_several_seeds_and_in_half_the_digits():
+    args = draws(2, 16, 8), draws(2, 3, 8, 4, seed=1), draws(2, 3, 16, 4, seed=2)
+    for ours, plain in zip(*jax.vmap(both_fans)(*args), strict=True):
+        np.testing.assert_allclose(ours, plain, rtol=1e-5, atol=1e-5)
+    half = [it[0].astype(jnp.bfloat16) for it in args]
+    for ours, plain in zip(*both_fans(*half), strict=True):
+        assert ours.dtype == plain.dtype == jnp.bfloat16
+        size = np.abs(np.asarray(plain, np.float32)).max()
+        np.testing.assert_allclose(
+            np.asarray(ours, np.float32), np.asarray(plain, np.float32), atol=size / 64
+        )
 
 
 @pytest.mark.parametrize(("platform", "products"), [("cuda", 1), ("cpu", 3)])
@@ -107,9 +119,14 @@ def test_it_is_one_wide_product_unless_on_a_cpu(platform, products):
     """On a CPU the wide one comes out transposed, which slows whatever reads it."""
 
     def both_ways(x, weight, pull):
-        value, back = jax.vjp(fanned, x, weight)
-        return value, back(pull)
+        def step(x, _):
+            value, back = jax.vjp(fanned, x, weight)
+            into_x, into_weight = back(pull)
+            return into_x, (value, into_weight)
 
-    args = draws(16, 8), draws(3, 8, 4, seed=1), draws(3, 16, 4, seed=2)
-    text = jax.jit(both_ways).trace(*args).lower(lowering_platforms=(platform,)).as_text()
+        return jax.lax.scan(step, x, None, length=2)
+
+    args = draws(2, 16, 8), draws(2, 3, 8, 4, seed=1), draws(2, 3, 16, 4, seed=2)
+    mapped = jax.jit(jax.vmap(both_ways)).trace(*args)
+    text = mapped.lower(lowering_platforms=(platform,)).as_text()
     assert text.count("stablehlo.dot_general") == 3 * products  # the way there, and two back

@@ -1,11 +1,11 @@
-"""A solid robot: the same physics, but no link passes through another."""
+"""A solid robot: the same physics, but its legs do not pass through each other."""
 
 import numpy as np
 import pytest
 
 from ursa.robot.a1 import A1
 from ursa.robot.kinematics import feet
-from ursa.robot.registry import body
+from ursa.robot.registry import body, tick_in
 
 KNEES = (1.4, -2.0)  # upper and lower: feet well below the hips
 INWARD = 0.7
@@ -44,3 +44,10 @@ def test_at_rest_no_link_touches_another_so_both_stand_alike(name):
         places.append(reading.truth.position)
         robot.close()
     assert (places[0] == places[1]).all()
+
+
+def test_a_tick_of_mujoco_is_kept_where_a_robot_is_solid_and_bullet_has_its_own():
+    assert tick_in("solid", "mujoco", 0.002) == tick_in("mujoco", "solid", 0.002) == 0.002
+    assert tick_in("pybullet", "pybullet", 0.001) == 0.001
+    assert tick_in("pybullet", "mujoco", 0.002) is None
+    assert tick_in("solid", "pybullet", 0.001) is None

@@ -6,6 +6,8 @@ is applied from outside; PyBullet's is asked for the target that makes it give j
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -70,8 +72,8 @@ class InMuJoCo(Physics):
 
     turns = True
 
-    def __init__(self, spec: RobotSpec) -> None:
-        engine: Engine = ENGINES["mujoco"](spec, 1, 1, tick=PERIOD, clip=False)
+    def __init__(self, spec: RobotSpec, name: str = "mujoco") -> None:
+        engine: Engine = ENGINES[name](spec, 1, 1, tick=PERIOD, clip=False)
         none = np.zeros((1, spec.action_size))
         engine.impair(Impairment(strength=none, locked=none.astype(bool), angle=none))
         super().__init__(spec, engine)
@@ -115,9 +117,15 @@ class InBullet(Physics):
         return contact * (self.spec.mass * 9.81 / max(1, int(contact.sum())))
 
 
+KINDS: Mapping[str, Callable[[RobotSpec], Physics]] = {
+    "mujoco": InMuJoCo,
+    "solid": partial(InMuJoCo, name="solid"),
+    "pybullet": InBullet,
+}
+
+
 def physics(spec: RobotSpec, engine: str) -> Physics:
     """One robot in the engine of that name, standing at the origin."""
-    kinds = {"mujoco": InMuJoCo, "pybullet": InBullet}
-    if engine not in kinds:
-        raise unknown("engine", engine, kinds)
-    return kinds[engine](spec)
+    if engine not in KINDS:
+        raise unknown("engine", engine, KINDS)
+    return KINDS[engine](spec)

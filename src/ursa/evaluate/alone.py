@@ -32,9 +32,13 @@ def _simulated(question: str, told: str) -> tuple[Claim, ...]:
         *(
             Claim(
                 "3",
-                f"{told}: reward per step in the last quarter of an hour, {name}",
-                Recipe((run,), seen.last_reward),
+                f"{told}: {what}, {name}",
+                Recipe((run,), measure),
                 question=question,
+            )
+            for what, measure in (
+                ("reward per step in the last quarter of an hour", seen.last_reward),
+                ("share of the return that its true speed cannot have earned", seen.unearned),
             )
             for name, run in (("URSA", ursa), ("DayDreamer", daydreamer))
         ),

@@ -10,7 +10,7 @@ from pathlib import Path
 from ursa.errors import UserError
 from ursa.evaluate import results
 from ursa.evaluate.group import learnt_by, where
-from ursa.evaluate.results import Results
+from ursa.evaluate.results import Results, Source
 from ursa.evaluate.study import Job
 
 
@@ -19,11 +19,10 @@ def name(seed: int | str) -> str:
     return f"seed_{seed}.json"
 
 
-def refuse_strangers(place: Path, jobs: Sequence[Job], run: str) -> None:
+def refuse_strangers(place: Path, jobs: Sequence[Job]) -> None:
     """Results that are there already must be of the same settings, and measured alike.
 
-    What is measured again replaces its file, however it was measured before; one that cannot be
-    read is no loss then.
+    That holds for those that would be replaced as well; only a file that cannot be read is no loss.
     """
     again = {name(it.agent.seed) for it in jobs}
     for file in sorted(place.glob(name("*"))):
@@ -33,28 +32,28 @@ def refuse_strangers(place: Path, jobs: Sequence[Job], run: str) -> None:
             if file.name in again:
                 continue
             raise
-        replaced = file.name in again
-        if replaced and kept.source.run == run:
-            continue
-        if other := _differs(kept, jobs[0], study=not replaced):
+        if other := _differs(kept, jobs[0]):
             raise UserError(
                 f"{file} is of {where(kept)}, {other}: give another folder with --out, or take it "
                 "away"
             )
 
 
-def _differs(kept: Results, job: Job, *, study: bool) -> str:
+def _differs(kept: Results, job: Job) -> str:
     """In what results differ from those that a job will leave; "" if in nothing that matters."""
     mine, theirs = (learnt_by(it) for it in (results.settings(job.agent.config), kept.config))
     if odd := [it for it in {**theirs, **mine} if theirs.get(it) != mine.get(it)]:
         return f"which was trained with other settings ({', '.join(odd)})"
-    lengths = job.agent.steps, kept.source.steps
-    if study and lengths[0] != lengths[1]:
-        return f"which lived {lengths[1]:,} control steps, not {lengths[0]:,}"
-    ways = [
-        f"{it.engine} at {1e3 * it.tick:g} ms, {rollouts} rollouts"
-        for it, rollouts in ((kept.source, len(kept.skills.ret)), (job, len(job.z)))
-    ]
-    if study and ways[0] != ways[1]:
-        return f"which was measured otherwise ({ways[0]}, not {ways[1]})"
-    return ""
+    if kept.source.steps != job.agent.steps:
+        return f"which lived {kept.source.steps:,} control steps, not {job.agent.steps:,}"
+    tried = [it.scenario for it in kept.damages]
+    before = _way(kept.source, len(kept.skills.ret), tried, "distinct" in kept.notes)
+    now = _way(job, len(job.z), list(job.cases), job.yardstick is not None)
+    return "" if before == now else f"which was measured otherwise ({before}; not {now})"
+
+
+def _way(by: Source | Job, rollouts: int, scenarios: Sequence[str], yardstick: bool) -> str:
+    """How something was measured, or will be."""
+    words = [f"{by.engine} at {1e3 * by.tick:g} ms", f"{rollouts} rollouts"]
+    words += [f"scenarios {', '.join(scenarios)}"] if scenarios else []
+    return ", ".join([*words, *(["with a yardstick"] if yardstick else [])])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import ursa
+from ursa.config import Config
 from ursa.evaluate import judged, shown
 from ursa.evaluate.coverage import coverage
 from ursa.evaluate.results import Results
@@ -102,10 +103,15 @@ def card(
             "",
             "## Limits",
             "",
-            *(f"- {it}" for it in (*LIMITS, *([] if config.engine == SOLID else [THROUGH]))),
+            *(f"- {it}" for it in (*LIMITS, *_overlap(config))),
             "",
         ]
     )
+
+
+def _overlap(config: Config) -> tuple[str, ...]:
+    """What is to be said of legs, if it has any that may overlap."""
+    return (THROUGH,) if robot(config.robot).legs and config.engine != SOLID else ()
 
 
 def _measures(mine: Results) -> dict[str, Callable[[Results], float]]:

@@ -44,7 +44,9 @@ def score(told: Sequence[Told]) -> str:
         said += [f"Of {len(judged)} targets{whose} {met} are met."] if wanted else []
         missed = [it.claim.text for it in judged if it.verdict == "no"]
         said += [f"Missed: {'; '.join(missed)}."] if missed else []
-        left = [it.claim.text for it in wanted if it.verdict == NO_VALUE]
+        odd = [f"{it.claim.text} ({it.found})" for it in wanted if isinstance(it.found, str)]
+        said += [f"Without a number: {'; '.join(odd)}."] if odd else []
+        left = [it.claim.text for it in wanted if it.found is None]
         few = len(left) <= MANY
         said += [f"Not run: {'; '.join(left) if few else len(left)}."] if left else []
     return " ".join(said)

@@ -59,7 +59,8 @@ def evaluate(
         no_damages: Leave out the nine damages, which take nine tenths of the time.
         quick: Fewer skills and commands: an impression, not what claims are made by.
         out: Folder for the files; unset is "results" in the run's folder, with what differs from
-            the default in its name.
+            the default in its name. One that holds results of other settings, or measured
+            otherwise, is refused.
         unfinished: Measure a run that was stopped before its end.
         quiet: No progress line.
         pretrained: An agent that comes with ursa, in place of a folder; its results go to
@@ -81,7 +82,8 @@ def evaluate(
         print("loading and compiling, half a minute or so ...", file=sys.stderr, flush=True)
     ruler = None if yardstick is None else Agent.load(yardstick)
     jobs = [job(agent, study, ruler) for agent in agents(folder, seed, unfinished=unfinished)]
-    beside.refuse_strangers(place, jobs, folder.resolve().name)
+    if out is not None:
+        beside.refuse_strangers(place, jobs)
     with Progress(sum(it.steps for it in jobs), quiet=quiet) as progress:
         done, said = 0, ""
         for work in jobs:

@@ -52,6 +52,7 @@ class Run:
     seeds: int = SEEDS
     yardstick: str = ""  # a shipped agent by whose features distinct skills are counted
     full: tuple[str, ...] = ()  # further words, where the preset is as large as the paper
+    like_paper: tuple[str, ...] = ()  # and further, where it is `paper`, to be like that in kind
     preset: str = ""  # of its own, there; "": the one that all have
     of: str = ""  # another run, whose agents are measured; "": its own
     study: tuple[str, ...] = ()  # of `ursa evaluate`, beside the usual ones
@@ -61,7 +62,7 @@ class Run:
 HOURS = ("--train.steps", "360000", "--train.steps-per-update", "8")
 # Of the size of a laptop, in all else that matters as `paper`.
 LIKE_PAPER = ("--behavior.margin", "0.5", "--behavior.constraint-discount", "0.97")
-SMALL = (*HOURS, "--train.replay-size", "360000", *LIKE_PAPER)
+SMALL = (*HOURS, "--train.replay-size", "360000")
 FRONT = tuple(f"{leg}.{joint}" for leg in ("FR", "FL") for joint in ("hip", "upper", "lower"))
 URSA = Run(
     "forward-ursa", "forward", ("rq1", "rq2", "physics", "front"), ("--method", "ursa"), 25, 30
@@ -125,6 +126,7 @@ def _alone(
             measuring,
             seeds=2,
             full=words,
+            like_paper=LIKE_PAPER if preset else (),
             preset=preset,
         )
         for method, (training, measuring) in minutes.items()

@@ -6,13 +6,14 @@ Every step is a command that anybody could have typed.
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from ursa import durable
 from ursa.errors import UserError
 from ursa.evaluate.claim import AGAIN
+from ursa.evaluate.group import learnt_by
 from ursa.evaluate.question import FULL, SEEDS, Run, source
 from ursa.run import command, folder, publish
 
@@ -68,6 +69,7 @@ class Setting:
         """The command that trains it from the start."""
         own = source(run)
         words = [*own.words, *(own.full if self.preset in FULL else ())]
+        words += own.like_paper if self.preset == "paper" else ()
         size = [
             "--preset",
             self.sized(run),
@@ -109,21 +111,26 @@ class Setting:
         return bool(files) and all(it.exists() and publish.steps(it) >= wanted for it in files)
 
     def _steps(self, run: Run) -> int:
-        """How long it is to be trained; a run of another size in its place is refused."""
-        place = self.place(run)
-        try:
-            told = durable.from_json(durable.read_bounded(place / folder.CONFIG, 1 << 20))
-            steps, size = int(told["train"]["steps"]), told["world"]["deter"]
-        except (ValueError, KeyError, TypeError, OverflowError) as error:
-            raise UserError(f"{place / folder.CONFIG} gives no settings ({error!r})") from None
-        config = command.parse(self.fresh(run)[1:]).config
-        if (steps, size) != (config.train.steps, config.world.deter):
-            raise UserError(
-                f"{place} holds another run: train.steps = {steps}, world.deter = {size}, where "
-                f"this one has {config.train.steps} and {config.world.deter}; --runs names another "
-                "folder"
-            )
-        return steps
+        """How long it is to be trained; another run in its place is refused."""
+        place, wanted = self.place(run), command.parse(self.fresh(run)[1:]).config
+        mine, theirs = (learnt_by(asdict(it)) for it in (wanted, folder.config_of(place)))
+        if odd := differences(mine, theirs):
+            told = ", ".join(f"{name} = {there}, not {here}" for name, (here, there) in odd.items())
+            raise UserError(f"{place} holds another run: {told}; --runs names another folder")
+        return wanted.train.steps
+
+
+def differences(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Settings in which two runs differ, by their dotted names."""
+    found: dict[str, tuple[Any, Any]] = {}
+    for name in {**mine, **theirs}:
+        here, there = mine.get(name), theirs.get(name)
+        if isinstance(here, Mapping) and isinstance(there, Mapping):
+            inner = differences(here, there)
+            found |= {f"{name}.{key}": pair for key, pair in inner.items()}
+        elif here != there:
+            found[name] = (here, there)
+    return found
 
 
 def placed(setting: Setting, runs: Path | None, results: Path | None) -> Setting:

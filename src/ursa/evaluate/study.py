@@ -149,7 +149,7 @@ def place(agent: Agent, study: Study, count: int) -> Arena:
     config = agent.config
     refuse_other_body(registry.robot(config.robot), study.engine)
     engine = study.engine or config.engine
-    own = config.tick if engine == config.engine else None
+    own = registry.tick_in(engine, config.engine, config.tick)
     try:
         return arena_of(
             config, count, engine=engine, tick=own if study.tick is None else study.tick

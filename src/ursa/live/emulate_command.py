@@ -13,6 +13,7 @@ import tyro
 
 from ursa.emulator import script as scripts
 from ursa.emulator.emulator import FALLEN, Emulator
+from ursa.emulator.physics import KINDS
 from ursa.emulator.serving import (
     Server,
     Source,
@@ -77,7 +78,8 @@ def emulate(
 
     Args:
         robot: Which robot: a1 (its packets are the only ones we know).
-        engine: Whose physics: mujoco, or pybullet, which no training has seen.
+        engine: Whose physics: mujoco; solid, where its legs cannot pass through each other; or
+            pybullet, which no training has seen.
         port: Where the robot listens, on this machine only.
         pose_port: Where poses are sent to, on this machine only; 0 sends none.
         faults: A script of what goes wrong; unset, nothing does.
@@ -93,8 +95,8 @@ def emulate(
     """
     if robot != "a1":
         raise unknown("robot with packets to emulate", robot, ["a1"])
-    if engine not in ("mujoco", "pybullet"):
-        raise unknown("engine", engine, ("mujoco", "pybullet"))
+    if engine not in KINDS:
+        raise unknown("engine", engine, KINDS)
     whole("port", port, least=0, most=65535)
     whole("pose_port", pose_port, least=0, most=65535)
     whole("seed", seed, least=0, most=2**32 - 1)

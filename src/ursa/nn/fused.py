@@ -1,8 +1,9 @@
 """Norm + ELU, the one-hot sample and a product with several matrices, with gradients written out.
 
-The same functions as the plain expressions (a test compares values and gradients), but what is
-kept for the way back is one array instead of four, and each way back is two sweeps over memory
-instead of ten: on a GPU an update is mostly the memory traffic and the launches of these two.
+The same functions as the plain expressions (a test compares values and gradients). Of the first
+two, what is kept for the way back is one array instead of four, and each way back is two sweeps
+over memory instead of ten: on a GPU an update is mostly the memory traffic and the launches of
+these. The product is written so that it suits the device.
 """
 
 from functools import partial

@@ -1,7 +1,7 @@
 """Conformance: does a body, ours or yours, keep the contract that learning relies on?
 
     ursa robot check a1                       a robot by name
-    ursa robot check a1@pybullet              in another engine
+    ursa robot check a1@pybullet              in another engine (or a1@solid)
     ursa robot check my_package.robot:Body    your own: anything that makes a Body of a count
 
 In a test: `assert not failures(make)`, where make(count) returns a Body.

@@ -125,6 +125,12 @@ def _pybullet(spec: RobotSpec, count: int, threads: int, **options) -> Engine:
 
 ENGINES: Mapping[str, Callable[..., Engine]] = {
     "mujoco": _mujoco,
-    "solid": partial(_mujoco, solid=True),  # where no link passes through another
+    "solid": partial(_mujoco, solid=True),  # where legs do not pass through each other
     "pybullet": _pybullet,
 }
+ALIKE = {"mujoco", "solid"}  # engines of one family: a tick of one suits the other
+
+
+def tick_in(engine: str, trained: str, tick: float) -> float | None:
+    """The tick of a training, where another engine can keep it; None is that engine's own."""
+    return tick if engine == trained or {engine, trained} <= ALIKE else None

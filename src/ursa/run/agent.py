@@ -17,6 +17,7 @@ from ursa.behavior import critic
 from ursa.config import Config
 from ursa.env.arena import Arena, arena_of
 from ursa.errors import UserError
+from ursa.robot.registry import tick_in
 from ursa.run import folder, pretrained, publish, settings
 from ursa.run.plan import Plan, plan
 from ursa.skill.feature import Feature, phi
@@ -161,10 +162,10 @@ class Agent:
     def arena(
         self, count: int = 1, *, engine: str | None = None, tick: float | None = None
     ) -> Arena:
-        """Robots as it was trained with, at its task; another engine has a tick of its own."""
+        """Robots as it was trained with, at its task; other physics has a tick of its own."""
         trained = self.config
         engine = trained.engine if engine is None else engine
-        own = trained.tick if engine == trained.engine else None
+        own = tick_in(engine, trained.engine, trained.tick)
         return arena_of(trained, count, engine=engine, tick=own if tick is None else tick)
 
     def _checked(self, observation: ArrayLike, skill: ArrayLike) -> tuple[Any, Any, bool]:
