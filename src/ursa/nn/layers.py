@@ -62,8 +62,9 @@ class Towers(eqx.Module):
     """K networks of one shape side by side, as batched products: one input, K outputs.
 
     Rows of one tower never meet those of another, so K towers equal K separate networks; but the
-    first product is one wide one (but on a CPU) and the rest are K at a time. `side` is a second input that is
-    the same along the leading axes (a skill held during a dream): its product is made once.
+    first product is one wide one (but on a CPU) and the rest are K at a time. `side` is a second
+    input that is the same along the leading axes (a skill held during a dream): its product is
+    made once.
     """
 
     weights: tuple[Float[Array, "K _I O"], ...]  # from the input, then from O to O
