@@ -27,7 +27,7 @@ cuda: setup  ## let JAX use an NVIDIA GPU: its libraries into .venv, too (gigaby
 	.uv/bin/uv pip install --python $(BIN)/python "jax[cuda13]==$$($(BIN)/python -c \
 	    'from importlib.metadata import version; print(version("jax"))')"
 
-train: setup  ## discover skills with a simulated A1, then see them (about ten minutes; OUT=outputs/first)
+train: setup  ## discover skills with a simulated A1, then see them (some minutes; OUT=outputs/first)
 	@if test -e $(OUT)/config.json; then $(BIN)/ursa train --resume $(OUT); \
 	else $(BIN)/ursa train --preset laptop --out $(OUT); fi
 	@$(BIN)/ursa look $(OUT)

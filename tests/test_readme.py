@@ -16,7 +16,7 @@ from ursa.show import gl
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
-# What only a new machine does; `make train` takes ten minutes, `make test` runs this very file.
+# What only a new machine does; `make train` takes minutes, `make test` runs this very file.
 CLONE = "git clone ADDRESS-OF-THIS-REPOSITORY ursa && cd ursa"
 SETUP = (CLONE, "make setup", "make train", "make test")
 DRAWING = {"watch", "demo"}

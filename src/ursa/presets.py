@@ -33,7 +33,7 @@ def literal() -> Config:
 
 
 def laptop() -> Config:
-    """Two CPU cores, about ten minutes: the same code, smaller everything."""
+    """Two CPU cores, a few minutes: the same code, smaller everything."""
     return Config(
         world=WorldConfig(
             deter=64,
