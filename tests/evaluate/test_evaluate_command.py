@@ -158,7 +158,7 @@ def test_results_of_another_run_are_neither_joined_nor_written_over(tmp_path, ca
             assert evaluate(strange, "--skills", 8, "--seed", seed, "--out", place) == 2
             said = capsys.readouterr().err
             assert "seed_3.json is of first, seed 3, which was trained with other settings" in said
-            assert "(train): give another folder with --out" in said
+            assert f"(train.batch = {TWO.train.batch}, not {TWO.train.batch + 1}): give an" in said
         assert evaluate(other, "--skills", 9, "--seed", 4, "--out", place) == 2
         said = capsys.readouterr().err
         ways = "(mujoco at 5 ms, 8 rollouts; not mujoco at 5 ms, 9 rollouts)"
@@ -208,7 +208,7 @@ def test_results_that_were_damaged_otherwise_or_counted_otherwise_are_strangers(
     assert refused() == ""
     assert "rollouts, scenarios undamaged; not mujoco" in refused(damages=kept.damages[:1])
     assert "with a yardstick; not mujoco" in refused(notes={"distinct": 4.0})
-    assert "trained with other settings (task)" in refused(
+    assert "trained with other settings (task = velocity, not forward)" in refused(
         config={**kept.config, "task": "velocity"}
     )
     for name, value in (("engine", "solid"), ("tick", 0.002), ("steps", 9)):

@@ -174,6 +174,9 @@ def test_a_run_of_another_size_in_its_place_is_refused(tmp_path):
     lived(setting, run.name, 1024, behavior=replace(tiny.behavior, margin=0.25))  # of the same size
     with pytest.raises(UserError, match=r"holds another run: behavior.margin = 0.25, not 1.0"):
         setting.trained(run)
+    lived(setting, run.name, 1024, world=preset("laptop").world)
+    with pytest.raises(UserError, match=r"world.deter = 64, not 16, .* and 5 more; --runs"):
+        setting.trained(run)
     lived(setting, run.name, 1024, seed=7, train=replace(tiny.train, log_every=32))
     assert setting.trained(run)  # neither chance nor how often it is told makes another run
     (setting.place(run) / "config.json").write_text("{}")

@@ -15,7 +15,7 @@ from jaxtyping import Float
 
 from ursa.errors import unknown
 from ursa.robot.engine import Engine, Impairment, Ticks
-from ursa.robot.registry import ENGINES
+from ursa.robot.registry import ENGINES, SOLID
 from ursa.robot.spec import RobotSpec
 
 Array = np.ndarray
@@ -119,7 +119,7 @@ class InBullet(Physics):
 
 KINDS: Mapping[str, Callable[[RobotSpec], Physics]] = {
     "mujoco": InMuJoCo,
-    "solid": partial(InMuJoCo, name="solid"),
+    SOLID: partial(InMuJoCo, name=SOLID),
     "pybullet": InBullet,
 }
 

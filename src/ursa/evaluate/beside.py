@@ -9,14 +9,9 @@ from pathlib import Path
 
 from ursa.errors import UserError
 from ursa.evaluate import results
-from ursa.evaluate.group import learnt_by, where
+from ursa.evaluate.group import differing, where
 from ursa.evaluate.results import Results, Source
 from ursa.evaluate.study import Job
-
-
-def name(seed: int | str) -> str:
-    """Of the file that holds the results of a seed."""
-    return f"seed_{seed}.json"
 
 
 def refuse_strangers(place: Path, jobs: Sequence[Job]) -> None:
@@ -24,8 +19,8 @@ def refuse_strangers(place: Path, jobs: Sequence[Job]) -> None:
 
     That holds for those that would be replaced as well; only a file that cannot be read is no loss.
     """
-    again = {name(it.agent.seed) for it in jobs}
-    for file in sorted(place.glob(name("*"))):
+    again = {results.name(it.agent.seed) for it in jobs}
+    for file in sorted(place.glob(results.name("*"))):
         try:
             kept = results.load(file)
         except UserError:
@@ -41,9 +36,8 @@ def refuse_strangers(place: Path, jobs: Sequence[Job]) -> None:
 
 def _differs(kept: Results, job: Job) -> str:
     """In what results differ from those that a job will leave; "" if in nothing that matters."""
-    mine, theirs = (learnt_by(it) for it in (results.settings(job.agent.config), kept.config))
-    if odd := [it for it in {**theirs, **mine} if theirs.get(it) != mine.get(it)]:
-        return f"which was trained with other settings ({', '.join(odd)})"
+    if odd := differing(results.settings(job.agent.config), kept.config):
+        return f"which was trained with other settings ({odd})"
     if kept.source.steps != job.agent.steps:
         return f"which lived {kept.source.steps:,} control steps, not {job.agent.steps:,}"
     tried = [it.scenario for it in kept.damages]

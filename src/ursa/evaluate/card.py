@@ -15,7 +15,7 @@ from ursa.evaluate import judged, shown
 from ursa.evaluate.coverage import coverage
 from ursa.evaluate.results import Results
 from ursa.evaluate.statistics import bootstrap, finite, short
-from ursa.robot.registry import robot
+from ursa.robot.registry import SOLID, robot
 from ursa.run.agent import Agent
 from ursa.task.task import Task
 
@@ -28,13 +28,10 @@ LIMITS = (
     "single step whose cost is above 0; such a step need not be a fall.",
     "It carries no critics: it acts and adapts, it cannot go on learning.",
 )
-
-
 THROUGH = (
     "It learnt where links of the robot pass through each other, and in some skills legs may "
     "overlap. Where they collide it may earn less: the table has how much, if that was measured."
 )
-SOLID = "solid"  # the engine in which they never do
 
 
 def _rank(mine: Results, seeds: Sequence[Results]) -> str:

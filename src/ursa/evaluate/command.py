@@ -96,7 +96,7 @@ def evaluate(
                 progress.update(done, {"seed": seed})
 
             found = carried_out(work, run=folder, watch=watch)
-            path = place / beside.name(found.source.seed)
+            path = place / results.name(found.source.seed)
             with durable.room_for(path.name, place, 0):
                 results.save(found, path)
             said = f"{told(found, registry.robot(found.source.robot))}\n-> {path}"

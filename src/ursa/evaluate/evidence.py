@@ -16,7 +16,7 @@ import numpy as np
 
 from ursa.errors import UserError
 from ursa.evaluate.group import gather, together, where
-from ursa.evaluate.results import Results
+from ursa.evaluate.results import Results, name
 from ursa.evaluate.statistics import CONFIDENCE, DRAWS, NotFinite, finite, short
 
 Array = np.ndarray
@@ -82,7 +82,7 @@ class Found:
 
 def read(folder: Path, runs: Sequence[str]) -> dict[str, list[Results]]:
     """The seeds of every run that is there: finished, each once, all of the same settings."""
-    found = {run: sorted((folder / run).glob("seed_*.json")) for run in dict.fromkeys(runs)}
+    found = {run: sorted((folder / run).glob(name("*"))) for run in dict.fromkeys(runs)}
     return {run: _one(folder / run, files) for run, files in found.items() if files}
 
 

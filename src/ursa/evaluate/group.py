@@ -4,7 +4,7 @@ What cannot be compared (another robot, task or physics, other lengths or number
 seed twice) is refused.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ TASKS = ("forward", "velocity")
 INSIDE = "results"  # where a run's folder keeps them
 NOT_RESULTS = ("config.json", "environment.json")
 CHANCE = ("seed", "seeds")  # settings in which two seeds of one group may differ
+NAMED = 3  # settings in which two runs differ; more are counted
 OFTEN = ("checkpoint_every", "log_every")  # of train: when it is saved and told, not how it learns
 
 
@@ -76,7 +77,7 @@ def files(path: Path) -> list[Path]:
     inside = path / INSIDE if a_run else path
     found = sorted(it for it in inside.glob("*.json") if it.name not in NOT_RESULTS)
     if not found and not a_run:  # a folder of folders, as `ursa reproduce` leaves it
-        found = sorted(path.glob("*/seed_*.json"))
+        found = sorted(path.glob(f"*/{results.name('*')}"))
     if found:
         return found
     others = sorted(it.name for it in path.glob(f"{INSIDE}-*"))
@@ -187,6 +188,22 @@ def learnt_by(config: dict[str, Any]) -> dict[str, Any]:
     same = {name: value for name, value in config.items() if name not in CHANCE}
     train = same.get("train") or {}
     return same | {"train": {name: value for name, value in train.items() if name not in OFTEN}}
+
+
+def differing(mine: dict[str, Any], theirs: dict[str, Any]) -> str:
+    """Settings in which two runs differ, by their dotted names; "" where they are of one group."""
+    here, there = (dict(_flat(learnt_by(it))) for it in (mine, theirs))
+    odd = [it for it in {**here, **there} if here.get(it) != there.get(it)]
+    told = [f"{it} = {there.get(it)}, not {here.get(it)}" for it in odd[:NAMED]]
+    return ", ".join([*told, *([f"and {len(odd) - NAMED} more"] if odd[NAMED:] else [])])
+
+
+def _flat(config: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in config.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{path}{name}.")
+        else:
+            yield path + name, value
 
 
 def _physics(found: Results) -> str:

@@ -104,6 +104,11 @@ class Results:
     notes: dict[str, float] = field(default_factory=dict)
 
 
+def name(seed: int | str) -> str:
+    """Of the file that holds the results of a seed; "*" for any."""
+    return f"seed_{seed}.json"
+
+
 def settings(config: Config) -> dict[str, Any]:
     """A config as a file has it: lists where it has tuples."""
     return json.loads(json.dumps(asdict(config)))

@@ -6,15 +6,15 @@ Every step is a command that anybody could have typed.
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from ursa.errors import UserError
 from ursa.evaluate.claim import AGAIN
-from ursa.evaluate.group import learnt_by
+from ursa.evaluate.group import differing
 from ursa.evaluate.question import FULL, SEEDS, Run, source
+from ursa.evaluate.results import name
 from ursa.run import command, folder, publish
 
 MINIATURE = Path("outputs/miniature")
@@ -92,12 +92,11 @@ class Setting:
 
     def there(self, run: Run) -> list[Path]:
         """The results that a run has left, of whichever seeds."""
-        return sorted((self.results / run.name).glob("seed_*.json"))
+        return sorted((self.results / run.name).glob(name("*")))
 
     def lacking(self, run: Run) -> list[Path]:
         """The results that it should have left, and has not."""
-        wanted = [f"seed_{seed}.json" for seed in range(self.many(run))]
-        files = [self.results / run.name / name for name in wanted]
+        files = [self.results / run.name / name(seed) for seed in range(self.many(run))]
         return [file for file in files if not file.exists()]
 
     def trained(self, run: Run) -> bool:
@@ -113,24 +112,9 @@ class Setting:
     def _steps(self, run: Run) -> int:
         """How long it is to be trained; another run in its place is refused."""
         place, wanted = self.place(run), command.parse(self.fresh(run)[1:]).config
-        mine, theirs = (learnt_by(asdict(it)) for it in (wanted, folder.config_of(place)))
-        if odd := differences(mine, theirs):
-            told = ", ".join(f"{name} = {there}, not {here}" for name, (here, there) in odd.items())
-            raise UserError(f"{place} holds another run: {told}; --runs names another folder")
+        if odd := differing(asdict(wanted), asdict(folder.config_of(place))):
+            raise UserError(f"{place} holds another run: {odd}; --runs names another folder")
         return wanted.train.steps
-
-
-def differences(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Settings in which two runs differ, by their dotted names."""
-    found: dict[str, tuple[Any, Any]] = {}
-    for name in {**mine, **theirs}:
-        here, there = mine.get(name), theirs.get(name)
-        if isinstance(here, Mapping) and isinstance(there, Mapping):
-            inner = differences(here, there)
-            found |= {f"{name}.{key}": pair for key, pair in inner.items()}
-        elif here != there:
-            found[name] = (here, there)
-    return found
 
 
 def placed(setting: Setting, runs: Path | None, results: Path | None) -> Setting:

@@ -98,7 +98,7 @@ def write(agent: Agent, place: Path) -> int:
 def elsewhere(measured: Path) -> dict[str, list[Results]]:
     """The same agents in other physics, from the folders beside that of their results."""
     found = {
-        said: sorted(measured.with_name(f"{measured.name}-{physics}").glob("seed_*.json"))
+        said: sorted(measured.with_name(f"{measured.name}-{physics}").glob(results.name("*")))
         for physics, said in PHYSICS.items()
     }
     return {said: [_read(file) for file in there] for said, there in found.items() if there}

@@ -123,12 +123,13 @@ def _pybullet(spec: RobotSpec, count: int, threads: int, **options) -> Engine:
     return BulletEngine(spec, count, **options)
 
 
+SOLID = "solid"  # MuJoCo where legs do not pass through each other
 ENGINES: Mapping[str, Callable[..., Engine]] = {
     "mujoco": _mujoco,
-    "solid": partial(_mujoco, solid=True),  # where legs do not pass through each other
+    SOLID: partial(_mujoco, solid=True),
     "pybullet": _pybullet,
 }
-ALIKE = {"mujoco", "solid"}  # engines of one family: a tick of one suits the other
+ALIKE = {"mujoco", SOLID}  # engines of one family: a tick of one suits the other
 
 
 def tick_in(engine: str, trained: str, tick: float) -> float | None:

@@ -63,7 +63,7 @@ def watch(
         engine: Whose physics: mujoco, solid (where links of a robot cannot pass through each other)
             or pybullet; unset is mujoco, with an agent the one it was trained with.
         tick: Physics step in seconds; unset is the engine's own (mujoco 0.005; 0.002 is finer),
-            with an agent that of its training.
+            with an agent that of its training, in PyBullet that of PyBullet.
         seed: Which agent, where several were trained; unset is the first. Without an agent it is
             the chance behind the script random; unset is 0.
         out: File to write; its end chooses the kind: .png, .gif or .mp4. It is overwritten.
