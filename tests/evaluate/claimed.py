@@ -58,6 +58,6 @@ def hurt(found, returns):
 
 def put_as(folder, run, *seeds):
     """The same under another name than a seed's own."""
-    (folder / run).mkdir(exist_ok=True)
+    (folder / run).mkdir(parents=True, exist_ok=True)
     for it in seeds:
         results.save(it, folder / run / f"seed_{it.source.seed}.json")

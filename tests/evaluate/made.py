@@ -53,6 +53,12 @@ def made(
     return replace(found, damages=tuple(hurt(rng, name, method, tried, distinct) for name in names))
 
 
+def there(found: Results, physics: str) -> Results:
+    """The same agent as if measured in other physics, as the names of folders have it."""
+    engine, tick = {"2ms": ("mujoco", 0.002)}.get(physics, (physics, 0.005))
+    return replace(found, source=replace(found.source, engine=engine, tick=tick))
+
+
 def study(seeds: int = 5, *, task: str = "forward", rollouts: int = ROLLOUTS) -> list[Results]:
     """Three methods (for velocities URSA alone), some seeds of each."""
     methods = ("ursa",) if task == "velocity" else tuple(SKILLS)

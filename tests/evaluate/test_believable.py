@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from evaluate.claimed import ROWS, one, put, put_as, ramp, seed_of
+from evaluate.made import there
 from ursa.evaluate.claims import CLAIMS, filled
 
 METHODS = ("URSA", "DOMiNiC", "DayDreamer", "URSA, velocity")
@@ -61,11 +62,9 @@ def test_every_method_is_compared_with_itself_in_other_physics(tmp_path, name, p
     put(tmp_path, *here)
     mine = next(it for it in CLAIMS if it.text.startswith(text) and it.text.endswith(f": {name}"))
     assert one(tmp_path, mine.text).ours == "not run"
-    engine, tick = {"2ms": ("mujoco", 0.002)}.get(physics, (physics, 0.005))
     for found, share in ((here[1], 0.5), (here[2], 0.8)):  # the first was not measured there
-        there = replace(found, skills=replace(found.skills, ret=share * found.skills.ret))
-        there = replace(there, source=replace(there.source, engine=engine, tick=tick))
-        put_as(tmp_path, f"{run}-{physics}", there)
+        less = replace(found, skills=replace(found.skills, ret=share * found.skills.ret))
+        put_as(tmp_path, f"{run}-{physics}", there(less, physics))
     told = one(tmp_path, mine.text)
     assert told.ours == "0.500 and 0.800 (n = 2)"
     assert told.claim.question == "physics"
@@ -79,7 +78,7 @@ def test_in_physics_that_no_training_saw_skills_are_judged_alike(tmp_path):
     unsafe[-2:] = 0.1
     found = seed_of("ursa", 0, z=z, feature=z + off, speed=ramp(1.5), unsafe=unsafe)
     found = replace(found, ruler=np.eye(2), delta=0.5)
-    put_as(tmp_path, "forward-ursa-pybullet", found)
+    put_as(tmp_path, "forward-ursa-pybullet", there(found, "pybullet"))
     told = {it: one(tmp_path, f"in PyBullet: {it}").found.middle for it in ("fastest", "skills a")}
     assert told == pytest.approx({"fastest": 1.3, "skills a": 0.25})
     assert one(tmp_path, "in PyBullet: skills with a safe").found.middle == 14 / 16
@@ -90,7 +89,7 @@ def test_how_velocities_are_tracked_is_told_of_pybullet_too(tmp_path):
     tracked = found.tracking
     late = np.repeat(tracked.command[:, None] + np.array([0.08, -0.25]), 3, axis=1)
     found = replace(found, tracking=replace(tracked, late=late, whole=late))
-    put_as(tmp_path, "velocity-ursa-pybullet", found)
+    put_as(tmp_path, "velocity-ursa-pybullet", there(found, "pybullet"))
     told = [one(tmp_path, f"in PyBullet: tracking error, {it}") for it in ("m/s", "rad/s")]
     assert [it.found.middle for it in told] == pytest.approx([0.08, 0.25], abs=1e-5)
     assert {it.claim.question for it in told} == {"physics"}

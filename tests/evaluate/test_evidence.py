@@ -3,9 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
-from evaluate.claimed import ROWS
-from evaluate.made import made
+from evaluate.claimed import ROWS, put_as
+from evaluate.made import made, there
+from ursa.errors import UserError
 from ursa.evaluate import evidence
 from ursa.evaluate.evidence import Recipe
 
@@ -79,3 +81,22 @@ def test_the_same_agents_measured_twice_are_compared_seed_by_seed():
     assert (found.seeds, found.middle, found.low, found.high) == ((3,), 2.0, 2.0, 4.0)
     apart = {"a": [told(0, 1.0)], "b": [told(1, 1.0)]}
     assert evidence.made(recipe, apart, "worth") is None
+
+
+@pytest.mark.parametrize(
+    ("physics", "told"),
+    [
+        ("2ms", "`--tick 0.002`, but was measured with `--tick 0.005`"),
+        ("solid", "`--body solid`, but was measured with `--body mujoco`"),
+        ("pybullet", "`--body pybullet`, but was measured with `--body mujoco`"),
+    ],
+)
+def test_a_folder_named_for_other_physics_holds_what_was_measured_there(tmp_path, physics, told):
+    name = f"forward-ursa-{physics}"
+    usual = made("ursa", 0, rollouts=ROWS)
+    put_as(tmp_path / "right", name, there(usual, physics))
+    put_as(tmp_path / "wrong", name, usual)
+    (found,) = evidence.read(tmp_path / "right", [name])[name]
+    assert found.source.seed == 0
+    with pytest.raises(UserError, match=told):
+        evidence.read(tmp_path / "wrong", [name])

@@ -11,7 +11,7 @@ from typing import get_args, get_type_hints
 import numpy as np
 import pytest
 
-from evaluate.made import made, study, written
+from evaluate.made import made, study, there, written
 from ursa.errors import UserError
 from ursa.evaluate import reproduce as module
 from ursa.evaluate import setting
@@ -41,9 +41,8 @@ def alone(name: str, method: str, seed: int) -> Results:
 
 def elsewhere(found: Results, physics: str) -> Results:
     """The same agent in other physics."""
-    engine, tick = {"2ms": ("mujoco", 0.002)}.get(physics, (physics, 0.005))
-    run = f"{found.source.run}-{physics}"
-    return replace(found, source=replace(found.source, run=run, engine=engine, tick=tick))
+    moved = there(found, physics)
+    return replace(moved, source=replace(moved.source, run=f"{found.source.run}-{physics}"))
 
 
 def fill(folder: Path) -> None:

@@ -13,7 +13,7 @@ import safetensors
 import safetensors.numpy
 
 from evaluate.born import born
-from evaluate.made import made
+from evaluate.made import made, there
 from runs import A1, quickly
 from ursa import cli
 from ursa.config import ForwardConfig
@@ -161,7 +161,8 @@ def test_the_card_tells_what_is_left_in_other_physics(run, home, tmp_path):
         for seed, share in shares.items():
             found = results.load(beside / f"seed_{seed}.json")
             less = replace(found.skills, ret=share * found.skills.ret)
-            results.save(replace(found, skills=less), place / f"seed_{seed}.json")
+            moved = there(replace(found, skills=less), physics)
+            results.save(moved, place / f"seed_{seed}.json")
     ship(run, "a1-both", seed=4, results=beside, home=home)
     ship(run, "a1-third", seed=3, results=beside, home=home)
     both, third = ((home / it / "card.md").read_text() for it in ("a1-both", "a1-third"))

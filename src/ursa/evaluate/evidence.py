@@ -16,6 +16,7 @@ import numpy as np
 
 from ursa.errors import UserError
 from ursa.evaluate.group import gather, together, where
+from ursa.evaluate.question import PHYSICS
 from ursa.evaluate.results import Results, name
 from ursa.evaluate.statistics import CONFIDENCE, DRAWS, NotFinite, finite, short
 
@@ -81,7 +82,8 @@ class Found:
 
 
 def read(folder: Path, runs: Sequence[str]) -> dict[str, list[Results]]:
-    """The seeds of every run that is there: finished, each once, all of the same settings."""
+    """The seeds of every run that is there: finished, each once, all of the same settings, and
+    measured in the physics that the name of their folder ends in, if it does."""
     found = {run: sorted((folder / run).glob(name("*"))) for run in dict.fromkeys(runs)}
     return {run: _one(folder / run, files) for run, files in found.items() if files}
 
@@ -146,4 +148,20 @@ def _one(place: Path, files: Sequence[Path]) -> list[Results]:
         raise UserError(
             f"{place} mixes runs of other settings: {', '.join(g.label for g in groups)}"
         )
-    return list(groups[0].seeds)
+    seeds = list(groups[0].seeds)
+    _as_named(place, seeds[0])
+    return seeds
+
+
+def _as_named(place: Path, one: Results) -> None:
+    """A folder that is named for other physics holds what was measured there, nothing else."""
+    named = PHYSICS.get(place.name.rpartition("-")[2])
+    if named is None:
+        return
+    option, want = named
+    have = f"{one.source.tick:g}" if option == "--tick" else one.source.engine
+    if have != want:
+        raise UserError(
+            f"{place} is named for physics `{option} {want}`, but was measured with `{option} "
+            f"{have}`: give the folder another name, or measure the agents there"
+        )

@@ -15,9 +15,10 @@ from tyro.conf import Positional
 
 from ursa import durable
 from ursa.errors import UserError
-from ursa.evaluate import results
+from ursa.evaluate import question, results
 from ursa.evaluate.believable import PHYSICS
 from ursa.evaluate.card import card
+from ursa.evaluate.evidence import read
 from ursa.evaluate.group import files
 from ursa.evaluate.results import Results
 from ursa.evaluate.skills import promised
@@ -97,11 +98,8 @@ def write(agent: Agent, place: Path) -> int:
 
 def elsewhere(measured: Path) -> dict[str, list[Results]]:
     """The same agents in other physics, from the folders beside that of their results."""
-    found = {
-        said: sorted(measured.with_name(f"{measured.name}-{physics}").glob(results.name("*")))
-        for physics, said in PHYSICS.items()
-    }
-    return {said: [_read(file) for file in there] for said, there in found.items() if there}
+    named = {question.elsewhere(measured.name, physics): it for physics, it in PHYSICS.items()}
+    return {named[run]: seeds for run, seeds in read(measured.parent, [*named]).items()}
 
 
 def seal(place: Path) -> None:
