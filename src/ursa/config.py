@@ -146,6 +146,7 @@ class Config:
     method: str = "ursa"  # ursa, or a baseline: daydreamer, dominic
     engine: str = "mujoco"  # mujoco; solid: so, and legs do not pass through each other; pybullet
     tick: float = 0.005  # physics step, s
+    settle: float = 0.0  # s of lying that make a robot sure that it rests, against pawing; 0: none
     arena: float = 20.0  # radius, m
     seed: int = 0  # of chance; the first of several
     seeds: int = 1  # trained together, seed .. seed + seeds - 1
@@ -174,7 +175,7 @@ POSITIVE = (
     "dominic.multiplier_clip",
     "forward.desired_speed",
 )
-NOT_NEGATIVE = ("optimizer.weight_decay", "skill.vae_beta", "skill.fixed_delta")
+NOT_NEGATIVE = ("settle", "optimizer.weight_decay", "skill.vae_beta", "skill.fixed_delta")
 SHARES = (
     "world.unimix",
     "world.kl_balance",

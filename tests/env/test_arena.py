@@ -5,11 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ursa.env.arena import Arena, arena
+from ursa.config import Config
+from ursa.env.arena import Arena, arena, arena_of, arena_over
 from ursa.errors import UserError
+from ursa.robot.a1 import A1
 from ursa.robot.gait import trot
 from ursa.robot.motion import action_of
 from ursa.robot.point import POINT, PointBody
+from ursa.robot.simulator import MuJoCoEngine
 from ursa.task.forward import forward
 from ursa.task.point import point
 
@@ -152,6 +155,20 @@ def test_nothing_can_be_done_before_the_start():
 def test_a_floor_needs_room(radius):
     with pytest.raises(UserError, match="want > 0, or None"):
         Arena(PointBody(1), point(POINT), radius=radius)
+
+
+def test_settling_reaches_the_estimate_of_robots_here_and_behind_an_engine():
+    config = Config(settle=0.05)
+    for built in (arena_of(config, 1), arena_over(MuJoCoEngine(A1, 1), config)):
+        built.start()
+        saved = built.body.save()
+        up = np.tile([0.0, 2.0, -2.6], 4)  # rad: thighs back, feet off the floor
+        for _ in range(60):
+            built.step(action_of(A1, up)[None])
+        after = built.body.save()
+        built.close()
+        assert saved["estimate.doubt"].shape == (1,)
+        assert after["estimate.doubt"][0] < 0.05  # without: it grows while it lies, up to 1
 
 
 def test_a_task_that_does_not_fit_the_robot_fails_at_the_start():

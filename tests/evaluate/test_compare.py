@@ -74,6 +74,14 @@ def test_how_often_a_run_was_saved_and_told_does_not_tell_it_apart():
     assert [it.n for it in grouped([two[0], again])] == [1, 1]
 
 
+def test_what_an_older_run_could_not_set_is_as_it_was_then():
+    old, new = (made(seed=seed, rollouts=ROLLOUTS) for seed in (0, 1))
+    old = replace(old, config={k: v for k, v in old.config.items() if k != "settle"})
+    assert [it.n for it in grouped([old, new])] == [2]
+    again = with_source(replace(new, config=new.config | {"settle": 0.05}), run="other")
+    assert [it.n for it in grouped([old, again])] == [1, 1]
+
+
 def test_only_curves_may_be_there_of_some_seeds():
     two = [made(task="velocity", seed=seed, rollouts=ROLLOUTS) for seed in (0, 1)]
     two = [replace(two[0], curve=None), replace(two[1], tracking=None)]

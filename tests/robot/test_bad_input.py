@@ -193,6 +193,13 @@ def test_an_impossible_disturbance_is_refused(settings, message):
         Disturbance(**settings)
 
 
+def test_settling_takes_a_time_and_somebody_who_estimates():
+    with refused("settle = -0.1, want a number >= 0"):
+        small(settle=-0.1)
+    with refused("point estimates no velocity: leave out settle"):
+        small("point", settle=0.05)
+
+
 @pytest.mark.parametrize("name", ["latency", "jitter"])
 def test_a_delay_that_would_be_rounded_away_is_refused(name):
     with refused(f"disturbance.{name} = 0.002 s is lost in a physics tick of 0.005 s"):

@@ -15,6 +15,8 @@ from ursa.config import Config
 from ursa.errors import UserError
 from ursa.robot import registry as robots
 from ursa.robot.body import Body, marked
+from ursa.robot.engine import Engine
+from ursa.robot.legged import LeggedBody
 from ursa.robot.observation import Layout, ObservationConfig, observe
 from ursa.robot.reading import Reading
 from ursa.robot.spec import RobotSpec
@@ -164,4 +166,11 @@ def arena_of(config: Config, count: int, **options: Any) -> Arena:
     spec = robots.robot(config.robot)
     task = tasks.task(config.task, spec, config)
     own = {"radius": config.arena, "engine": config.engine, "tick": config.tick}
-    return arena(spec, task, count, **{**own, "seed": config.seed, **options})
+    own |= {"settle": config.settle, "seed": config.seed}
+    return arena(spec, task, count, **{**own, **options})
+
+
+def arena_over(engine: Engine, config: Config) -> Arena:
+    """The same over an engine of the caller's: a robot behind its gate, which leaves no floor."""
+    body = LeggedBody(engine, settle=config.settle)
+    return Arena(body, tasks.task(config.task, engine.spec, config), radius=None)

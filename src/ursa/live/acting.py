@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ursa.config import alone
-from ursa.env.arena import Arena
+from ursa.env.arena import arena_over
 from ursa.gate import mailbox
 from ursa.gate.wired import Wired
 from ursa.live import arena as floor
@@ -25,11 +25,9 @@ from ursa.live.riser import Riser
 from ursa.live.settings import Live
 from ursa.log import store
 from ursa.robot import registry as robots
-from ursa.robot.legged import LeggedBody
 from ursa.run import folder as place
 from ursa.shared import pulse, ring
 from ursa.shared.clock import open_clock
-from ursa.task import registry as tasks
 
 APART = 0.05  # real seconds between two looks for what another process has to make first
 
@@ -41,7 +39,7 @@ def joined(
     from ursa.run.plan import plan
 
     config = alone(place.config_of(folder))
-    arena = Arena(LeggedBody(engine), tasks.task(config.task, engine.spec, config), radius=None)
+    arena = arena_over(engine, config)
     disc = floor.Arena(radius=live.arena_radius, margin=live.arena_margin) if live.pose else None
     return Actor(
         arena,

@@ -10,7 +10,7 @@ import numpy as np
 
 from ursa import durable
 from ursa.adapt.ite import Attempt, Trial
-from ursa.env.arena import Arena
+from ursa.env.arena import arena_over
 from ursa.errors import UserError
 from ursa.evaluate.definitions import TRIALS
 from ursa.evaluate.pilot import Pilot
@@ -31,13 +31,11 @@ from ursa.repair.command import interrupted, line, summary, title
 from ursa.repair.past import Past
 from ursa.repair.prior import candidates, numbers, value
 from ursa.robot import registry as robots
-from ursa.robot.legged import LeggedBody
 from ursa.run import pretrained as shipped
 from ursa.run.agent import Agent
 from ursa.run.compiled import keep_programs
 from ursa.run.folder import CONFIG, write_whole
 from ursa.shared.place import IDENTITY
-from ursa.task import registry as tasks
 
 UNSAFE = 0.5  # share of unsafe steps at which a trial on a robot is stopped
 
@@ -220,7 +218,7 @@ def adapted(
     say("compiling; the robot stays limp meanwhile")
     # Until all is compiled nobody has it stand up: then it waits for nobody.
     set_down, engine.set_down = engine.set_down, None
-    robot = Arena(LeggedBody(engine), tasks.task(config.task, engine.spec, config), radius=None)
+    robot = arena_over(engine, config)
     skills, rows = candidates(agent), numbers(agent)
     most = min(options["trials"], len(skills))
     past.fit(most, adaptation.AGAIN)

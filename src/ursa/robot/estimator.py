@@ -4,7 +4,9 @@ A foot on the floor says how the trunk moves: v = -R (omega x p + J qd), with p 
 foot that stands on the floor. The accelerometer says how v changes. Within a control step the
 accelerometer carries the velocity from tick to tick, and the feet correct it once, by as much
 as it is in doubt: leg odometry while feet stand, integration in flight. A foot that slips
-disagrees with the others and with the accelerometer and counts for less.
+disagrees with the others and with the accelerometer and counts for less. A robot that lies on its
+trunk can paw the floor with feet that slip and never disagree with anything but the accelerometer:
+`settle` makes it sure that it rests, so that such feet are doubted.
 
 Inside, axes x y z come first: vectors are (3, n, k), matrices (3, 3, n, k), feet (F, n, k).
 """
@@ -58,10 +60,11 @@ def restart(state: EstimatorState, which: Bool[Array, " n"]) -> EstimatorState:
 
 
 def update(
-    spec: RobotSpec, tick: float, state: EstimatorState, ticks: Ticks
+    spec: RobotSpec, tick: float, state: EstimatorState, ticks: Ticks, *, settle: float = 0.0
 ) -> tuple[EstimatorState, Float[Array, "n 3"], Float[Array, " n"]]:
     """Velocity (world frame) and height after one control step; `tick` is in seconds.
 
+    `settle`, s: the time of lying that takes its doubt away from a robot but for 1/e; 0: none does.
     Always finite: a robot whose sensors said something that is no number keeps its last
     estimate and doubts it.
     """
@@ -78,11 +81,14 @@ def update(
         contact, looked = _first(ticks.contact), turn[..., look].astype(np.float32)
         gap, height = _feet(spec, looked, path[..., look], ticks, look, contact[..., -1])
         correction, gain = _corrected(gap, contact[..., look], looked, doubt * (tick * stride))
-        velocity = (path[..., -1] + correction) * _kept(tick, force, contact)
+        lying = _lying(force, contact)
+        velocity = (path[..., -1] + correction) * np.exp(lying * (-tick / LEAK))
         speed = np.sqrt((velocity * velocity).sum(axis=0))
         velocity = (velocity * (FASTEST / np.maximum(speed, FASTEST))).T
 
     doubt = doubt * (1.0 - gain)
+    if settle:
+        doubt = doubt * np.exp(lying * (-tick / settle))
     sound = np.isfinite(velocity).all(axis=1) & np.isfinite(height)
     if not sound.all():
         velocity = np.where(sound[:, None], velocity, state.velocity)
@@ -133,14 +139,14 @@ def _corrected(gap: Array, contact: Array, turn: Array, weighing: Array) -> tupl
     return weighed(gap - (turn * correction[:, None, :, None]).sum(axis=0)[:, None])
 
 
-def _kept(tick: float, force: Array, contact: Array) -> Float[Array, " n"]:
-    """Share of the velocity that survives the ticks without a foot on the floor.
+def _lying(force: Array, contact: Array) -> Float[Array, " n"]:
+    """Ticks that something bore the robot, and no foot did.
 
-    All of it in flight, where the accelerometer reads 0. If it reads g, the robot lies on its
+    None in flight, where the accelerometer reads 0. If it reads g, the robot lies on its
     trunk or knees: integration would drift away, and such a robot soon stops.
     """
     borne = np.minimum(np.sqrt((force * force).sum(axis=0)) / GRAVITY, 1.0)
-    return np.exp((borne * ~contact.any(axis=0)).sum(axis=-1) * (-tick / LEAK))
+    return (borne * ~contact.any(axis=0)).sum(axis=-1)
 
 
 def _height(spec: RobotSpec, up: Array, sole: Array, knee: Array, contact: Array) -> Array:

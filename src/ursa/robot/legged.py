@@ -17,6 +17,7 @@ from ursa.robot.body import checked, marked
 from ursa.robot.damage import Damage, Injury
 from ursa.robot.disturbance import LARGEST_SEED, Disturbance, chance, delay, disturbed, pushes
 from ursa.robot.engine import Engine, Ticks
+from ursa.robot.estimator import EstimatorState
 from ursa.robot.motion import MotionConfig
 from ursa.robot.number import whole
 from ursa.robot.reading import Reading
@@ -36,6 +37,7 @@ class LeggedBody:
         *,
         motion_config: MotionConfig | None = None,
         disturbance: Disturbance | None = None,
+        settle: float = 0.0,
         seed: int = 0,
     ) -> None:
         whole("seed", seed, least=0, most=LARGEST_SEED)
@@ -44,7 +46,7 @@ class LeggedBody:
         self._real: bool = getattr(engine, "real", False)  # who drives it says what happens to it
         self._motion_config = motion_config or MotionConfig()
         self._disturbance = disturbance or Disturbance()
-        self._seed = seed
+        self._settle, self._seed = settle, seed
         self._ticks = round(self.spec.period / engine.tick)
         self._delay = delay("latency", self._disturbance.latency, engine.tick)
         self._jitter = delay("jitter", self._disturbance.jitter, engine.tick)
@@ -153,13 +155,9 @@ class LeggedBody:
     def _read(self, ticks: Ticks, command: Array, still: Array | None = None) -> Reading:
         """The reading after these ticks. Robots in `still` were just placed and have no past."""
         if still is None:
-            self._estimate, velocity, height = estimator.update(
-                self.spec, self.engine.tick, self._estimate, ticks
-            )
+            self._estimate, velocity, height = self._estimated(self._estimate, ticks)
         else:
-            _, velocity, height = estimator.update(
-                self.spec, self.engine.tick, estimator.begin(self.count), ticks
-            )
+            _, velocity, height = self._estimated(estimator.begin(self.count), ticks)
         work = np.maximum(ticks.torque * ticks.joint_speed, 0.0).reshape(self.count, -1)
         return Reading(
             spec=self.spec,
@@ -176,6 +174,12 @@ class LeggedBody:
             height=height.copy(),
             truth=self.engine.truth(),
         )
+
+    def _estimated(
+        self, state: EstimatorState, ticks: Ticks
+    ) -> tuple[EstimatorState, Array, Array]:
+        tick, settle = self.engine.tick, self._settle
+        return estimator.update(self.spec, tick, state, ticks, settle=settle)
 
     # ---- damage and state ---------------------------------------------------------------------
 
@@ -207,7 +211,7 @@ class LeggedBody:
         check_fit(state, self.save())
         self.engine.restore(part("engine"))
         self._motion = motion.MotionState(**part("motion"))
-        self._estimate = estimator.EstimatorState(**part("estimate"))
+        self._estimate = EstimatorState(**part("estimate"))
         self._injury = Injury(**part("injury"))
         self._pending, self._step = state["pending"].copy(), int(state["step"])
         self._rescued = np.zeros(self.count, bool)

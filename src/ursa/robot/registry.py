@@ -53,12 +53,15 @@ def body(
     threads: int = 0,
     motion: MotionConfig | None = None,
     disturbance: Disturbance | None = None,
+    settle: float = 0.0,
     seed: int = 0,
 ) -> Body:
     """`count` robots, ready to step.
 
     `tick` is the physics step in seconds; None is the engine's own (mujoco 5 ms, pybullet 2 ms).
     In `solid`, which is MuJoCo too, a robot's links collide with each other as well.
+    `settle` (s; 0.05 is a good value) makes a robot that lies sure that it rests, so that pawing
+    the floor does not pass for travelling; 0 leaves that out, as the agents that ship have it.
     `threads` 0 is all cores. `seed` is the chance behind `disturbance`.
     """
     spec = _spec(robot)
@@ -66,6 +69,7 @@ def body(
         raise unknown("engine", str(engine), ENGINES)
     if tick is not None:
         number("tick", tick, above=0)
+    number("settle", settle, least=0)
     whole("threads", threads, least=0)
     whole("seed", seed, least=0, most=LARGEST_SEED)
     for name, value, kind in (
@@ -77,13 +81,17 @@ def body(
     if not spec.legs:
         if engine != "mujoco":  # the default, which says nothing
             raise UserError(f"{spec.name} has a body of its own, no {engine}: leave out the engine")
+        if settle:
+            raise UserError(f"{spec.name} estimates no velocity: leave out settle")
         return _legless(spec, count, motion, disturbance)
     from ursa.robot.legged import LeggedBody
 
     motion = motion or MotionConfig()
     rate = {} if tick is None else {"tick": tick}
     physics = ENGINES[engine](spec, count, threads, clip=motion.clip, **rate)
-    return LeggedBody(physics, motion_config=motion, disturbance=disturbance, seed=seed)
+    return LeggedBody(
+        physics, motion_config=motion, disturbance=disturbance, settle=settle, seed=seed
+    )
 
 
 def _spec(robot_or_name: str | RobotSpec) -> RobotSpec:

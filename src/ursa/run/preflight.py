@@ -34,7 +34,8 @@ def check(config: Config) -> Sizes:
     spec = tried(lambda: robots.robot(config.robot))
     task = None if spec is None else tried(lambda: tasks.task(config.task, spec, config))
     if spec is not None and config.engine in ENGINES:
-        tried(lambda: robots.body(spec, engine=config.engine, tick=config.tick).close())
+        own = {"engine": config.engine, "tick": config.tick, "settle": config.settle}
+        tried(lambda: robots.body(spec, **own).close())
     if spec is None and config.task not in tasks.tasks():
         wrong.append(str(unknown("task", config.task, tasks.tasks())))
     learnt = config.method == "ursa" and config.skill.feature == "vae"
