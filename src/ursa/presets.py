@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Literal
 
 from ursa.config import (
     BehaviorConfig,
@@ -62,6 +63,37 @@ def laptop() -> Config:
     )
 
 
+def desktop() -> Config:
+    """One CPU core, an evening: of the sizes that were tried the smallest whose skills walk.
+
+    Twice the units of `laptop`, dreams as long as the paper's and twice the updates; of these
+    nobody knows yet which it takes (docs/log.md).
+    """
+    small = laptop()
+    return replace(
+        small,
+        world=replace(
+            small.world,
+            deter=128,
+            units=128,
+            stoch=16,
+            classes=16,
+            encoder_units=128,
+            head_units=128,
+        ),
+        behavior=replace(
+            small.behavior, horizon=15, units=128, constraint_discount=0.97, margin=0.5
+        ),
+        train=replace(
+            small.train,
+            steps=1_000_000,
+            steps_per_update=16,
+            replay_size=1_000_000,
+            checkpoint_every=100_000,
+        ),
+    )
+
+
 def tiny() -> Config:
     """Seconds: for tests."""
     return Config(
@@ -101,9 +133,11 @@ def tiny() -> Config:
     )
 
 
+Name = Literal["paper", "literal", "desktop", "laptop", "tiny"]
 PRESETS: dict[str, Callable[[], Config]] = {
     "paper": paper,
     "literal": literal,
+    "desktop": desktop,
     "laptop": laptop,
     "tiny": tiny,
 }

@@ -6,11 +6,12 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
 from ursa import cli
-from ursa.presets import PRESETS, laptop, paper, tiny
+from ursa.presets import PRESETS, desktop, laptop, paper, tiny
 from ursa.run import command, folder
 
 
@@ -163,3 +164,10 @@ def test_a_run_without_a_folder_gets_one_of_its_own():
 def test_every_preset_is_offered():
     words = command.Flags.__annotations__["preset"].__args__
     assert set(words) == set(PRESETS)
+
+
+def test_the_preset_desktop_is_what_the_log_says_has_walked():
+    log = (Path(__file__).parents[2] / "docs" / "log.md").read_text().splitlines()
+    (line,) = (it for it in log if "--behavior.units 128" in it and it.startswith("    ursa train"))
+    config, _ = command.settled(command.parse(line.split()[2:]))
+    assert config == desktop()

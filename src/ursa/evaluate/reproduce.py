@@ -23,6 +23,7 @@ from ursa.evaluate.group import gather, within
 from ursa.evaluate.question import QUESTIONS, SEEDS, Run, needed
 from ursa.evaluate.report import written
 from ursa.evaluate.setting import Setting, makers, missing, mixed, placed, planned, typed
+from ursa.presets import Name
 from ursa.robot.damage import scenarios
 from ursa.robot.number import whole
 
@@ -38,7 +39,7 @@ def reproduce(
     runs: Path | None = None,
     out: Path | None = None,
     figure: tuple[str, ...] = (),
-    preset: Literal["paper", "literal", "laptop", "tiny"] = "paper",
+    preset: Name = "paper",
     seeds: int = SEEDS,
     quick: bool = False,
     plan: bool = False,

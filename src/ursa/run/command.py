@@ -5,14 +5,14 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from tyro.conf import arg
 
 from ursa.config import Config
 from ursa.errors import UserError
 from ursa.flags import parsed
-from ursa.presets import PRESETS, preset
+from ursa.presets import PRESETS, Name, preset
 from ursa.run import folder, preflight, settings, start, stop
 
 INTERRUPTED = 130
@@ -25,9 +25,10 @@ Let a robot discover what it can do; everything it learns goes into one folder.
   ursa train --method dominic --skill.commit window --world.deter 64
   ursa train --resume outputs/a1                     go on after a stop, a crash or a power cut
 
-A preset is a whole set of settings: paper (one GPU), literal (the same, as printed), laptop (two
-cores), tiny (tests). Every setting below can be changed; the defaults shown are those of the chosen
-preset, so `ursa train --preset paper --help` shows the paper's. Ctrl-C saves and says how to go on.
+A preset is a whole set of settings: paper (one GPU), literal (the same, as printed), desktop (one
+core, hours: it walks), laptop (two cores, minutes: postures), tiny (tests). Every setting below can
+be changed; the defaults shown are those of the chosen preset, so `ursa train --preset paper --help`
+shows the paper's. Ctrl-C saves and says how to go on.
 Afterwards `ursa look FOLDER` draws the skills and compares them with chance.
 """
 
@@ -37,7 +38,7 @@ class Flags(Config):
     """Every setting, and how to run."""
 
     # where the other settings come from
-    preset: Literal["paper", "literal", "laptop", "tiny"] = "laptop"
+    preset: Name = "laptop"
     steps: Annotated[int | None, arg(metavar="INT")] = None  # short for --train.steps
     out: Annotated[Path | None, arg(metavar="FOLDER")] = None  # where to write; unset: a new one
     resume: Annotated[Path | None, arg(metavar="FOLDER")] = None  # go on with the run there
