@@ -160,6 +160,8 @@ class Config:
     velocity: VelocityConfig = field(default_factory=VelocityConfig)
 
 
+# Settings younger than runs that are kept: what was the case in those.
+LATER: dict[str, float] = {"settle": 0.0}
 # Floats with a bound of their own; whole numbers are at least 1 unless listed in LEAST.
 POSITIVE = (
     "tick",

@@ -59,7 +59,8 @@ def test_the_training_commands_are_ones_that_ursa_understands(run):
     assert flags.out == Path("outputs/reproduce") / run.name
     assert config.world == preset("laptop" if run.name.startswith("small") else "paper").world
     assert config.train.replay_size >= config.train.steps
-    assert config.settle == (0.05 if config.train.robots == 1 else 0.0)  # or it may learn to paw
+    small = parse(Setting(preset="tiny").train(run)[1:]).config
+    assert config.settle == small.settle == (0.05 if one else 0.0)  # or it may learn to paw
     assert config.skill.feature == ("identity" if run.task == "velocity" else "vae")
     front = run.name == "forward-ursa-front"
     assert [it[:2] for it in config.forward.joints] == ["FR", "FR", "FR", "FL", "FL", "FL"] * front

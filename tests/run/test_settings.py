@@ -12,7 +12,7 @@ from ursa.config import Config, complaints
 from ursa.errors import UserError
 from ursa.presets import PRESETS, tiny
 from ursa.robot import registry as robots
-from ursa.run import preflight, settings
+from ursa.run import folder, preflight, settings
 from ursa.run.plan import method_of
 from ursa.task import registry as tasks
 from ursa.types import Sizes
@@ -199,6 +199,17 @@ def test_an_agent_of_an_older_version_may_lack_newer_settings(tmp_path):
     assert settings.read(tmp_path / "config.json", whole=False) == tiny()
     with pytest.raises(UserError, match=r"train\.patience is missing"):
         settings.read(tmp_path / "config.json")
+
+
+def test_a_run_that_is_older_than_a_setting_goes_on_as_it_was(tmp_path):
+    raw = json.loads(json.dumps(asdict(tiny())))
+    del raw["settle"]
+    (tmp_path / "config.json").write_text(json.dumps(raw))
+    config = settings.read(tmp_path / "config.json")
+    assert config == replace(tiny(), settle=0.0)
+    folder.refuse_changed(tmp_path, config, raw)
+    with pytest.raises(UserError, match=r"settle: 0\.05 in config\.json, 0\.0 when it was"):
+        folder.refuse_changed(tmp_path, replace(config, settle=0.05), raw)
 
 
 def test_a_folder_without_settings_is_no_run(tmp_path):

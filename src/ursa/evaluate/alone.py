@@ -53,7 +53,8 @@ ROBOT = (
         Recipe(("emulated-ursa",), seen.last_reward),
         question="",
         by_hand="ursa robot emulate a1 & ursa robot train --link udp://127.0.0.1:8007 "
-        "--acknowledge emulator --preset paper --steps 360000 --out outputs/emulated && "
+        "--acknowledge emulator --preset paper --steps 360000 --settle 0.05 "
+        "--out outputs/emulated && "
         f"ursa evaluate outputs/emulated --out {AGAIN}/emulated-ursa",
         kind="emulated",
     ),

@@ -12,13 +12,13 @@ from typing import Any
 from ursa.errors import UserError
 from ursa.evaluate import results
 from ursa.evaluate.results import Results
+from ursa.run.settings import aged
 
 NAMES = {"ursa": "URSA", "dominic": "DOMiNiC", "daydreamer": "DayDreamer"}  # as in the paper
 ORDER = ("ursa", "dominic", "daydreamer")
 TASKS = ("forward", "velocity")
 INSIDE = "results"  # where a run's folder keeps them
 NOT_RESULTS = ("config.json", "environment.json")
-LATER: dict[str, Any] = {"settle": 0.0}  # settings that older results lack, as they were then
 CHANCE = ("seed", "seeds")  # settings in which two seeds of one group may differ
 NAMED = 3  # settings in which two runs differ; more are counted
 OFTEN = ("checkpoint_every", "log_every")  # of train: when it is saved and told, not how it learns
@@ -186,7 +186,7 @@ def _place(task: str) -> tuple[int, str]:
 
 def learnt_by(config: dict[str, Any]) -> dict[str, Any]:
     """What of a run's settings two seeds of one group must share."""
-    same = LATER | {name: value for name, value in config.items() if name not in CHANCE}
+    same = {name: value for name, value in aged(config).items() if name not in CHANCE}
     train = same.get("train") or {}
     return same | {"train": {name: value for name, value in train.items() if name not in OFTEN}}
 

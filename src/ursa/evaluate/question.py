@@ -58,8 +58,9 @@ class Run:
     study: tuple[str, ...] = ()  # of `ursa evaluate`, beside the usual ones
 
 
-# The paper's five hours of a real robot, 20 steps a second; settled, or it may learn to paw.
-HOURS = ("--train.steps", "360000", "--train.steps-per-update", "8", "--settle", "0.05")
+ONE_ROBOT = ("--train.robots", "1", "--settle", "0.05")  # or it may learn to paw (docs/log.md)
+# The paper's five hours of a real robot: 20 steps a second.
+HOURS = ("--train.steps", "360000", "--train.steps-per-update", "8")
 # Of the size of a laptop, in all else that matters as `paper`.
 LIKE_PAPER = ("--behavior.margin", "0.5", "--behavior.constraint-discount", "0.97")
 SMALL = (*HOURS, "--train.replay-size", "360000")
@@ -121,7 +122,7 @@ def _alone(
             f"{question}-{method}",
             "forward",
             (question,),
-            ("--method", method, "--train.robots", "1"),
+            ("--method", method, *ONE_ROBOT),
             training,
             measuring,
             seeds=2,

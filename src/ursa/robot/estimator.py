@@ -6,7 +6,8 @@ accelerometer carries the velocity from tick to tick, and the feet correct it on
 as it is in doubt: leg odometry while feet stand, integration in flight. A foot that slips
 disagrees with the others and with the accelerometer and counts for less. A robot that lies on its
 trunk can paw the floor with feet that slip and never disagree with anything but the accelerometer:
-`settle` makes it sure that it rests, so that such feet are doubted.
+`settle` makes it sure that it rests while no foot touches, so that feet that touch now and then are
+doubted. Feet that touch half of the time or more are believed all the same.
 
 Inside, axes x y z come first: vectors are (3, n, k), matrices (3, 3, n, k), feet (F, n, k).
 """

@@ -61,7 +61,8 @@ def body(
     `tick` is the physics step in seconds; None is the engine's own (mujoco 5 ms, pybullet 2 ms).
     In `solid`, which is MuJoCo too, a robot's links collide with each other as well.
     `settle` (s; 0.05 is a good value) makes a robot that lies sure that it rests, so that pawing
-    the floor does not pass for travelling; 0 leaves that out, as the agents that ship have it.
+    the floor now and then passes less for travelling; 0 leaves that out, as in the agents that
+    ship.
     `threads` 0 is all cores. `seed` is the chance behind `disturbance`.
     """
     spec = _spec(robot)

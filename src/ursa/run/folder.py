@@ -74,7 +74,8 @@ def seeds(place: Path) -> list[int]:
 
 def refuse_changed(out: Path, config: Config, stored: Mapping[str, Any]) -> None:
     """A run goes on only with the settings that its checkpoints were made with."""
-    changed = settings.differences(asdict(config), stored, f"in {CONFIG}", "when it was last saved")
+    then = settings.aged(stored)
+    changed = settings.differences(asdict(config), then, f"in {CONFIG}", "when it was last saved")
     if changed:
         raise UserError(
             f"{out / CONFIG} was changed since this run began; put it back, or start another "

@@ -12,7 +12,7 @@ import cattrs
 from cattrs.errors import ForbiddenExtraKeysError
 
 from ursa import durable
-from ursa.config import Config, complaints
+from ursa.config import LATER, Config, complaints
 from ursa.errors import UserError, brief, listed, unknown
 from ursa.presets import PRESETS
 
@@ -54,12 +54,18 @@ def read(path: Path, *, whole: bool = True) -> Config:
         ) from None
     except (ValueError, OSError) as error:
         raise UserError(f"{path} cannot be read: {error}; restore it from a copy") from error
+    raw = aged(raw) if isinstance(raw, Mapping) else raw
     config = structured(raw, str(path))
     missing = dict(flat(asdict(config))).keys() - dict(flat(raw)).keys() if whole else set()
     wrong = [f"{name} is missing" for name in sorted(missing)] + complaints(config)
     if wrong:
         raise UserError(f"{path} is not what a run of this version writes:\n  " + listed(wrong))
     return config
+
+
+def aged(raw: Raw) -> Raw:
+    """A run's settings, and those that it is too old to have, as they were then."""
+    return {**LATER, **raw}
 
 
 def structured(raw: Any, where: str) -> Config:
