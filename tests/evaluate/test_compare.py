@@ -38,6 +38,22 @@ def command(monkeypatch):
 # -- which seeds belong together
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"settle": 0.05}, "settle 0.0 .* and 0.05"),
+        ({"forward": {"speed": "raw"}}, "forward.speed clipped .* and raw"),
+    ],
+)
+def test_returns_that_mean_different_things_are_not_compared(tmp_path, changes, said):
+    ours, theirs = made("ursa", rollouts=ROLLOUTS), made("daydreamer", rollouts=ROLLOUTS)
+    assert len(gather(written(tmp_path, [ours, theirs]))) == 2
+    forward = theirs.config["forward"] | changes.get("forward", {})
+    theirs = replace(theirs, config=theirs.config | changes | {"forward": forward})
+    with pytest.raises(UserError, match=f"cannot be compared: {said}"):
+        gather(written(tmp_path, [ours, theirs]))
+
+
 def test_seeds_of_the_same_settings_form_a_group_and_ursa_comes_first():
     found = grouped(list(reversed(study(3, rollouts=ROLLOUTS))))
     assert [it.label for it in found] == ["URSA", "DOMiNiC", "DayDreamer"]

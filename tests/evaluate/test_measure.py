@@ -11,7 +11,7 @@ from runs import A1, POINT, quickly
 from ursa import Agent
 from ursa.errors import UserError
 from ursa.evaluate.definitions import distinct
-from ursa.evaluate.measure import measure
+from ursa.evaluate.measure import delta, measure, ruler
 from ursa.evaluate.results import load, save
 from ursa.evaluate.study import Study, failing, job
 from ursa.robot.damage import parse
@@ -167,6 +167,25 @@ def test_a_threshold_that_was_fixed_is_the_one_skills_are_judged_by(tmp_path, qu
     assert found.delta == 0.25
     assert found.notes["drawn"] == 3.0
     assert found.damages == ()  # a point has no legs to damage
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "literal"])
+def test_skills_are_judged_whitened_whatever_metric_they_were_learnt_with(tmp_path, quick, metric):
+    learnt = {
+        name: Agent.load(
+            born(
+                replace(POINT, skill=replace(POINT.skill, metric=name, fixed_delta=fixed)),
+                tmp_path / name,
+                known=5,
+            )
+        )
+        for name, fixed in (("whitened", 0.0), (metric, 0.25))
+    }
+    wanted, other = learnt["whitened"], learnt[metric]
+    assert delta(other) == pytest.approx(delta(wanted), rel=1e-6)
+    np.testing.assert_allclose(ruler(other), ruler(wanted), rtol=1e-6)
+    assert other.repertoire is not None
+    assert not np.allclose(other.repertoire.ruler, ruler(other))
 
 
 def test_joints_fail_in_another_way_under_other_names():

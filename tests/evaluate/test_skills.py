@@ -57,6 +57,7 @@ def test_skills_of_a_method_s_own_are_repeated_in_turn(agents):
     np.testing.assert_array_equal(found[:8], np.eye(8))
     np.testing.assert_array_equal(found[8:16], np.eye(8))
     np.testing.assert_array_equal(found[16:], np.eye(8)[:4])
+    np.testing.assert_array_equal(agents("dominic").skills, np.eye(8))  # one number everywhere
     assert chosen(agents("daydreamer"), 9).shape == (9, 0)
 
 

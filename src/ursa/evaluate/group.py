@@ -19,6 +19,13 @@ ORDER = ("ursa", "dominic", "daydreamer")
 TASKS = ("forward", "velocity")
 INSIDE = "results"  # where a run's folder keeps them
 NOT_RESULTS = ("config.json", "environment.json")
+PAID = (  # settings that are part of what a return means
+    "settle",
+    "forward.speed",
+    "forward.lateral",
+    "forward.yaw",
+    "forward.desired_speed",
+)
 CHANCE = ("seed", "seeds")  # settings in which two seeds of one group may differ
 NAMED = 3  # settings in which two runs differ; more are counted
 OFTEN = ("checkpoint_every", "log_every")  # of train: when it is saved and told, not how it learns
@@ -102,6 +109,8 @@ def together(found: Iterable[Results], *, any_length: bool = False, tasks: bool 
             "physics": (_physics(first), _physics(other)),
             "rollouts": (str(len(first.skills.ret)), str(len(other.skills.ret))),
         }
+        if not tasks:
+            pairs |= _paid(first.config, other.config)
         if not any_length:
             pairs["control steps"] = (f"{first.source.steps:,}", f"{other.source.steps:,}")
         for name, (mine, theirs) in pairs.items():
@@ -111,6 +120,12 @@ def together(found: Iterable[Results], *, any_length: bool = False, tasks: bool 
                     f"cannot be compared: {name} {mine} ({where(first)}) and {theirs} "
                     f"({where(other)}){hint}"
                 )
+
+
+def _paid(mine: dict[str, Any], theirs: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    """What a return means: settings by which another reward is paid, or for another estimate."""
+    here, there = (dict(_flat(aged(it))) for it in (mine, theirs))
+    return {name: (str(here.get(name)), str(there.get(name))) for name in PAID}
 
 
 def grouped(found: Sequence[Results]) -> list[Group]:

@@ -13,8 +13,11 @@ from ursa.evaluate.rollout import Rollouts, Watch
 from ursa.evaluate.skills import known, promised
 from ursa.evaluate.study import Job, Study, job
 from ursa.run.agent import Agent
+from ursa.skill.distance import METRICS
+from ursa.skill.table import under
 
 Array = np.ndarray
+WHITENED = METRICS["whitened"]  # in which the definitions measure
 
 
 def measure(
@@ -113,15 +116,20 @@ def tried(z: Float[Array, "m D"], value: Float[Array, " m"], found: Rollouts) ->
 
 
 def delta(agent: Agent) -> float | None:
-    """The threshold its skills were learnt with."""
+    """The threshold its skills are judged by: whitened, whatever metric they were learnt with."""
     if agent.repertoire is None:
         return None
-    return agent.config.skill.fixed_delta or float(agent.repertoire.delta)
+    fixed = agent.config.skill.fixed_delta  # in units of its own metric
+    if fixed and agent.repertoire.metric == WHITENED:
+        return fixed
+    return float(under(agent.repertoire, WHITENED).delta)
 
 
 def ruler(agent: Agent) -> Float[Array, "D D"] | None:
     """What turns offsets between features into units of the threshold."""
-    return None if agent.repertoire is None else np.asarray(agent.repertoire.ruler, float)
+    if agent.repertoire is None:
+        return None
+    return np.asarray(under(agent.repertoire, WHITENED).ruler, float)
 
 
 def _damages(

@@ -28,8 +28,7 @@ def chosen(agent: Agent, count: int) -> Float[Array, "count D"]:
     """
     repertoire = agent.repertoire
     if repertoire is None:
-        skills = agent.skills[::-1]  # one-hot rows in ascending order: the first skill comes last
-        return np.resize(skills, (count, skills.shape[1])).astype(float)
+        return np.resize(agent.skills, (count, agent.skills.shape[1])).astype(float)
     rows = agent.skills[numbers(agent, count)].astype(float)
     drawn = repertoire.sample(jax.random.key(0), count)[: count - len(rows)]
     return np.concatenate([rows, np.asarray(drawn, float)])
@@ -38,8 +37,7 @@ def chosen(agent: Agent, count: int) -> Float[Array, "count D"]:
 def numbers(agent: Agent, count: int) -> Int[Array, " m"]:
     """What the skills that `chosen` gives are called: `ursa watch --skill` takes these numbers.
 
-    Rows of `Agent.skills`; of a method with skills of its own, as it counts them. A drawn skill
-    has none: they are at the end, and left out here.
+    Rows of `Agent.skills`. A drawn skill has none: they are at the end, and left out here.
     """
     if agent.repertoire is None:
         return np.arange(count) % known(agent)

@@ -95,13 +95,16 @@ class Agent:
 
     @property
     def skills(self) -> Float[Array, "n D"]:
-        """Every skill it knows, one per row."""
+        """Every skill it knows, one per row; a method's own in the order in which it counts them.
+
+        Those are one-hot: of rows in ascending order the first skill comes last.
+        """
         known = self._parts.repertoire
         if known is not None:
             return np.asarray(known.skill[: int(known.filled)])
         draw = self._parts.plan.settings.method.draw
         assert draw is not None, "a method without a repertoire draws its skills"
-        return np.unique(np.asarray(draw(jax.random.key(0), DRAWS)), axis=0)
+        return np.unique(np.asarray(draw(jax.random.key(0), DRAWS)), axis=0)[::-1]
 
     def thin(self, count: int) -> Float[Array, "count D"]:
         """`count` skills that lie far from each other."""

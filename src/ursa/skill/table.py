@@ -84,6 +84,11 @@ def refresh(table: T) -> T:
     return replace(table, delta=delta(table, table.distinct_skills))
 
 
+def under(table: T, metric: Metric) -> T:
+    """The same skills, measured by another metric."""
+    return table if table.metric == metric else refresh(replace(table, metric=metric))
+
+
 def reencode(table: T, phi: Callable[[Float[Array, "N P"]], Float[Array, "N D"]]) -> T:
     """Give every row the skill that `phi` sees in its posture now, and refresh."""
     skill = phi(table.posture).astype(table.skill.dtype)
