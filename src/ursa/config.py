@@ -34,7 +34,7 @@ class BehaviorConfig:
 
     horizon: int = 15  # H
     discount: float = 0.995  # gamma
-    constraint_discount: float = 0.0  # gamma of psi and C where it is not the same; 0: it is
+    constraint_discount: float = 0.0  # gamma of URSA's psi and of C where it differs; 0: the same
     return_lambda: float = 0.95  # lambda of the returns
     slow_rate: float = 0.02  # tau
     layers: int = 4

@@ -50,6 +50,18 @@ def told(collector, column):
     return np.flatnonzero(collector.renew(column)[0]).tolist()
 
 
+def test_a_seed_begins_with_the_same_random_actions_alone_or_among_others():
+    pair = Collector(Arena(PointBody(6), task(POINT), radius=None), 2, 3, 20, seed=4)
+    alone = [
+        Collector(Arena(PointBody(3), task(POINT), radius=None), 1, 3, 20, it) for it in (4, 5)
+    ]
+    both = pair.random(column=7)
+    assert both.shape == (6, 2)
+    np.testing.assert_array_equal(both, np.concatenate([it.random(7) for it in alone]))
+    assert not np.array_equal(both[:3], both[3:])
+    assert not np.array_equal(both, pair.random(column=8))
+
+
 def test_robots_change_skills_in_turn_every_t_steps():
     robots = collector(4)
     assert told(robots, 0) == [0, 1, 2, 3]  # set down just now

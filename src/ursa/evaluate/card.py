@@ -74,7 +74,7 @@ def card(
         "control steps": f"{agent.steps:,} of {config.train.steps:,}",
         "seeds": f"this is seed {agent.seed} of {others}{_rank(mine, seeds)}",
         "physics": f"{source.engine}, step {1e3 * source.tick:g} ms",
-        "numbers": "16 bits (bfloat16) each; "
+        "numbers": "networks in 16 bits (bfloat16); "
         + (EXACT if exact else "measured before they were cut to 16 bits"),
         "made by": f"ursa {ursa.__version__}",
         "licence": "Apache-2.0, like the code",

@@ -4,7 +4,7 @@ What cannot be compared (another robot, task or physics, other lengths or number
 seed twice) is refused.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from ursa.errors import UserError
 from ursa.evaluate import results
 from ursa.evaluate.results import Results
-from ursa.run.settings import aged
+from ursa.run.settings import aged, flat
 
 NAMES = {"ursa": "URSA", "dominic": "DOMiNiC", "daydreamer": "DayDreamer"}  # as in the paper
 ORDER = ("ursa", "dominic", "daydreamer")
@@ -124,7 +124,7 @@ def together(found: Iterable[Results], *, any_length: bool = False, tasks: bool 
 
 def _paid(mine: dict[str, Any], theirs: dict[str, Any]) -> dict[str, tuple[str, str]]:
     """What a return means: settings by which another reward is paid, or for another estimate."""
-    here, there = (dict(_flat(aged(it))) for it in (mine, theirs))
+    here, there = (dict(flat(aged(it))) for it in (mine, theirs))
     return {name: (str(here.get(name)), str(there.get(name))) for name in PAID}
 
 
@@ -208,18 +208,10 @@ def learnt_by(config: dict[str, Any]) -> dict[str, Any]:
 
 def differing(mine: dict[str, Any], theirs: dict[str, Any]) -> str:
     """Settings in which two runs differ, by their dotted names; "" where they are of one group."""
-    here, there = (dict(_flat(learnt_by(it))) for it in (mine, theirs))
+    here, there = (dict(flat(learnt_by(it))) for it in (mine, theirs))
     odd = [it for it in {**here, **there} if here.get(it) != there.get(it)]
     told = [f"{it} = {there.get(it)}, not {here.get(it)}" for it in odd[:NAMED]]
     return ", ".join([*told, *([f"and {len(odd) - NAMED} more"] if odd[NAMED:] else [])])
-
-
-def _flat(config: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in config.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{path}{name}.")
-        else:
-            yield path + name, value
 
 
 def _physics(found: Results) -> str:

@@ -31,10 +31,11 @@ class Collector:
         return np.broadcast_to(due, self.shape) | self.row.first
 
     def random(self, column: int) -> Float[Array, "m A"]:
-        """Uniform actions for the prefill; a function of seed and column alone."""
-        rng = np.random.default_rng([self.seed, 0xAC7, column])
-        shape = (self.arena.count, self.arena.body.spec.action_size)
-        return rng.uniform(-1.0, 1.0, shape)
+        """Uniform actions for the prefill: of each seed a function of it and of the column."""
+        seeds, robots = self.shape
+        size = (robots, self.arena.body.spec.action_size)
+        keys = ([self.seed + seed, 0xAC7, column] for seed in range(seeds))
+        return np.concatenate([np.random.default_rng(it).uniform(-1.0, 1.0, size) for it in keys])
 
     def step(self, action: Float[Array, "m A"]) -> Outcome:
         """One control step; robots that need a hand get it at once."""
