@@ -81,7 +81,7 @@ def draw(numbers: Numbers, *, one_seed: bool = False) -> Figure:
         _hours(axes)
     axes.set_ylabel("reward per step", fontsize=9)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    axes.legend(fontsize=9, frameon=False, loc="lower right")
+    axes.legend(fontsize=9, frameon=False, loc="best")
     plain_axes(axes)
     lines = [
         f"each point: mean reward over a window of {WINDOW:,} steps (a quarter of an hour of one "
