@@ -64,13 +64,16 @@ class Found:
     def said(self) -> str:
         """For a table."""
         if self.low is None or self.high is None:
-            return f"{short(self.middle)} ({self.counts})"
-        low, high = short(self.low), short(self.high)
-        if self.interval != "range":
-            return f"{short(self.middle)} [{low}, {high}] ({self.counts})"
-        if len(self.seeds) == 1:
-            return f"{low} and {high} ({self.counts})"
-        return f"{short(self.middle)}, range {low} to {high} ({self.counts})"
+            form, shown = "{}", (self.middle,)
+        elif self.interval != "range":
+            form, shown = "{} [{}, {}]", (self.middle, self.low, self.high)
+        elif len(self.seeds) == 1:
+            form, shown = "{} and {}", (self.low, self.high)
+        else:
+            form, shown = "{}, range {} to {}", (self.middle, self.low, self.high)
+        counted = all(it.is_integer() for it in shown)  # legs, skills: no decimals
+        told = (f"{it:.0f}" if counted else short(it) for it in shown)
+        return f"{form.format(*told)} ({self.counts})"
 
     def plain(self) -> dict[str, Any]:
         """As JSON, which has no infinity."""
