@@ -30,7 +30,7 @@ def test_one_robot_alone_is_told_beside_the_other_damages(tmp_path):
     assert [it.ours for it in found] == [
         "2, range 2 to 2 (n = 2)",  # of four legs one is lost, one tied
         "1.75, range 1.50 to 2.00 (n = 2)",
-        "2 and 3 (n = 2)",  # the last whole quarter of an hour, not the rest after it
+        "2.00 and 3.00 (n = 2)",  # the last whole quarter of an hour, not the rest after it
         "1.50 and 1.50 (n = 2)",
         "0 and 0 (n = 2)",  # what its true speed cannot have earned
         "0 and 0 (n = 2)",
@@ -42,7 +42,7 @@ def test_one_robot_alone_is_told_beside_the_other_damages(tmp_path):
         (
             "one robot, 360 k steps, learner of a laptop's size: reward per step in the last "
             "quarter of an hour, URSA",
-            "2 (n = 1)",
+            "2.00 (n = 1)",
         ),
         (
             "one robot, 360 k steps, learner of a laptop's size: share of the return that its "

@@ -45,10 +45,10 @@ def times(*runs):
 def test_two_seeds_are_told_both_because_drawing_them_anew_tells_no_more():
     alone = Recipe(("a",), lambda it: it.notes["worth"])
     found = evidence.made(alone, {"a": worths(3.0, 1.0)}, "worth")
-    assert found.said() == "1 and 3 (n = 2)"
+    assert found.said() == "1.00 and 3.00 (n = 2)"
     assert (found.middle, found.interval) == (2.0, "range")
     three = evidence.made(alone, {"a": worths(3.0, 1.0, 2.0)}, "worth")
-    assert three.said() == "2 [1, 3] (n = 3)"
+    assert three.said() == "2.00 [1.00, 3.00] (n = 3)"
 
 
 def test_seeds_of_either_side_are_counted_and_two_of_one_give_a_range():
@@ -59,7 +59,7 @@ def test_seeds_of_either_side_are_counted_and_two_of_one_give_a_range():
     many = times(worths(3.0, 4.0, 6.0), worths(2.0, 2.0, 2.0, 2.0))
     assert many.said() == "2.00 [1.50, 3.00] (3 against 4)"
     assert many.interval == "95 % bootstrap"
-    assert times(worths(4.0), worths(1.0, 3.0)).said() == "2 (1 against 2)"
+    assert times(worths(4.0), worths(1.0, 3.0)).said() == "2.00 (1 against 2)"
     three = times(worths(3.0, 4.0, 6.0), worths(1.0, 1.0), worths(1.0, 1.0, 1.0))
     assert three.said() == "2.00, range 1.50 to 3.00 (3 against 2 and 3)"
 

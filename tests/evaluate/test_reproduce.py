@@ -158,7 +158,7 @@ def test_who_has_no_results_of_one_robot_gets_the_rest_and_the_commands(results,
     assert reproduce("all", **words) == 0
     said = capsys.readouterr().out
     assert f"{results / 'alone-ursa'}: seed_0, seed_1" in said
-    assert "--train.robots 1 --train.steps 360000 --train.steps-per-update 8" in said
+    assert "--train.robots 1 --settle 0.05 --train.steps 360000 --train.steps-per-update 8" in said
     assert "\nnot drawn, because nothing of it is there: alone\n" in said
     folders = sorted(it.name for it in (tmp_path / "out").iterdir() if it.is_dir())
     assert folders == ["rq1", "rq2", "rq3", "small"]

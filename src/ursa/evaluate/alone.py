@@ -1,7 +1,7 @@
 """Alone: one robot for five hours, as in the paper's laboratory; simulated, emulated, real."""
 
 from ursa.evaluate import shown as seen
-from ursa.evaluate.claim import AGAIN, Claim, above
+from ursa.evaluate.claim import AGAIN, Claim, above, counted
 from ursa.evaluate.evidence import Recipe
 
 SIZES = {
@@ -19,6 +19,7 @@ def _simulated(question: str, told: str) -> tuple[Claim, ...]:
             Recipe((ursa, daydreamer), seen.legs, seen.wins),
             paper="all but BR (real robot)",
             question=question,
+            form=counted,
         ),
         Claim(
             "3",
@@ -66,5 +67,6 @@ ROBOT = (
         question="",
         by_hand="with a robot: docs/robot.md",
         kind="real",
+        form=counted,
     ),
 )

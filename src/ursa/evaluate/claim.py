@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ursa.evaluate.evidence import Found, Recipe
+from ursa.evaluate.statistics import short
 
 NOT_RUN, NO_VALUE = "not run", "-"
 KINDS = {
@@ -39,6 +40,7 @@ class Claim:
     question: str = "rq1"  # of `ursa reproduce`; "": that cannot make it
     by_hand: str = ""  # what makes it then
     kind: str = "simulated"  # one of KINDS
+    form: Callable[[float], str] = short  # how its number is written
 
     @property
     def command(self) -> str:
@@ -61,13 +63,16 @@ class Told:
             return NOT_RUN
         if isinstance(self.found, str):
             return self.found
-        return self.found.said()
+        return self.found.said(self.claim.form)
 
     @property
     def verdict(self) -> str:
         if not isinstance(self.found, Found) or self.claim.holds is None:
             return NO_VALUE
         return "yes" if self.claim.holds(self.found.middle) else "no"
+
+
+counted = "{:g}".format  # for a number of things, which has no decimals
 
 
 def at_least(number: float) -> Callable[[float], bool]:

@@ -23,6 +23,7 @@ from ursa.evaluate.claim import (
     at_least,
     at_most,
     below,
+    counted,
 )
 from ursa.evaluate.evidence import Recipe, made, read
 from ursa.evaluate.results import Results
@@ -96,6 +97,7 @@ CLAIMS: tuple[Claim, ...] = (
         at_least(5),
         "upper-leg joints yes; whole legs no (DOMiNiC)",
         "rq2",
+        form=counted,
     ),
     Claim(
         "3",
@@ -106,6 +108,7 @@ CLAIMS: tuple[Claim, ...] = (
         at_least(5),
         "upper-leg joints yes; whole legs no (DOMiNiC)",
         "rq2",
+        form=counted,
     ),
     Claim(
         "3",
@@ -182,6 +185,7 @@ CLAIMS: tuple[Claim, ...] = (
         Recipe((DOMINIC,), lambda it: it.notes.get("distinct")),
         "at least 6",
         at_least(6),
+        form=counted,
     ),
     *believable.CLAIMS,
     Claim(

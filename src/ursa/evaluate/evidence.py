@@ -61,19 +61,17 @@ class Found:
         first, *others = self.seeds
         return f"{first} against {' and '.join(map(str, others))}"
 
-    def said(self) -> str:
-        """For a table."""
+    def said(self, form: Callable[[float], str] = short) -> str:
+        """For a table; `form` writes a number."""
+        middle = form(self.middle)
         if self.low is None or self.high is None:
-            form, shown = "{}", (self.middle,)
-        elif self.interval != "range":
-            form, shown = "{} [{}, {}]", (self.middle, self.low, self.high)
-        elif len(self.seeds) == 1:
-            form, shown = "{} and {}", (self.low, self.high)
-        else:
-            form, shown = "{}, range {} to {}", (self.middle, self.low, self.high)
-        counted = all(it.is_integer() for it in shown)  # legs, skills: no decimals
-        told = (f"{it:.0f}" if counted else short(it) for it in shown)
-        return f"{form.format(*told)} ({self.counts})"
+            return f"{middle} ({self.counts})"
+        low, high = form(self.low), form(self.high)
+        if self.interval != "range":
+            return f"{middle} [{low}, {high}] ({self.counts})"
+        if len(self.seeds) == 1:
+            return f"{low} and {high} ({self.counts})"
+        return f"{middle}, range {low} to {high} ({self.counts})"
 
     def plain(self) -> dict[str, Any]:
         """As JSON, which has no infinity."""
