@@ -146,7 +146,7 @@ class Config:
     method: str = "ursa"  # ursa, or a baseline: daydreamer, dominic
     engine: str = "mujoco"  # mujoco; solid: so, and legs do not pass through each other; pybullet
     tick: float = 0.005  # physics step, s
-    settle: float = 0.0  # s of lying that make a robot sure that it rests, against pawing; 0: none
+    settle: float = 0.0  # s of lying after which a robot trusts that it rests (0.05); 0: off
     arena: float = 20.0  # radius, m
     seed: int = 0  # of chance; the first of several
     seeds: int = 1  # trained together, seed .. seed + seeds - 1
@@ -215,6 +215,7 @@ MOST = {
     **dict.fromkeys(("train.batch", "train.length", "train.robots", "skill.window"), 65_536),
     **dict.fromkeys(("behavior.horizon", "skill.skill_size", "train.unroll", "seeds"), 4_096),
     "dominic.skills": 4_096,
+    "settle": 1.0,
     "skill.repertoire_size": 2**24,  # what its file can say
     **dict.fromkeys(("optimizer.learning_rate", "skill.vae_learning_rate"), 1.0),
     **dict.fromkeys(("optimizer.epsilon", "optimizer.weight_decay"), 1.0),

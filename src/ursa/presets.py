@@ -64,7 +64,7 @@ def laptop() -> Config:
 
 
 def desktop() -> Config:
-    """One CPU core, an evening: of the sizes that were tried the smallest whose skills walk.
+    """One CPU core, two hours: of the sizes that were tried the smallest whose skills walk.
 
     Twice the units of `laptop`, dreams as long as the paper's and twice the updates; of these
     nobody knows yet which it takes (docs/log.md).

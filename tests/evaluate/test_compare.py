@@ -54,6 +54,13 @@ def test_returns_that_mean_different_things_are_not_compared(tmp_path, changes, 
         gather(written(tmp_path, [ours, theirs]))
 
 
+def test_what_another_task_would_have_paid_keeps_nobody_from_being_compared(tmp_path):
+    ours, theirs = (made(it, task="velocity", rollouts=ROLLOUTS) for it in ("ursa", "dominic"))
+    forward = theirs.config["forward"] | {"speed": "raw"}
+    theirs = replace(theirs, config=theirs.config | {"forward": forward})
+    assert len(gather(written(tmp_path, [ours, theirs]))) == 2
+
+
 def test_seeds_of_the_same_settings_form_a_group_and_ursa_comes_first():
     found = grouped(list(reversed(study(3, rollouts=ROLLOUTS))))
     assert [it.label for it in found] == ["URSA", "DOMiNiC", "DayDreamer"]

@@ -96,6 +96,8 @@ def test_everything_wrong_is_listed_at_once():
 def test_a_task_that_the_robot_cannot_do_is_refused():
     with pytest.raises(UserError, match="this run cannot start"):
         preflight.check(replace(tiny(), robot="point", task="velocity"))
+    with pytest.raises(UserError, match="estimates no velocity: leave out settle"):
+        preflight.check(replace(tiny(), robot="point", task="point", settle=0.05))
 
 
 def test_preflight_knows_the_methods_there_are():
@@ -201,7 +203,7 @@ def test_an_agent_of_an_older_version_may_lack_newer_settings(tmp_path):
         settings.read(tmp_path / "config.json")
 
 
-def test_a_run_that_is_older_than_a_setting_goes_on_as_it_was(tmp_path):
+def test_a_run_that_is_older_than_a_setting_may_go_on_as_it_was(tmp_path):
     raw = json.loads(json.dumps(asdict(tiny())))
     del raw["settle"]
     (tmp_path / "config.json").write_text(json.dumps(raw))

@@ -16,6 +16,7 @@ from ursa.demo.scene import acting, seen
 from ursa.errors import UserError
 from ursa.evaluate.crowd import Damages, hurt
 from ursa.evaluate.definitions import AGAIN, STEPS, TRIALS
+from ursa.evaluate.measure import ruler
 from ursa.evaluate.rollout import Rollouts
 from ursa.evaluate.tracking import follows
 from ursa.repair.command import line, stays
@@ -115,7 +116,7 @@ def middle(ret: Float[Array, " m"], first: int) -> int:
 def scouts(agent: Agent, skills: Float[Array, "n D"], promised: Float[Array, " n"]) -> list[int]:
     """Rows to try: half of them spread over all skills, half over those that promise most."""
     half = min(SCOUTS, len(skills)) // 2
-    flat = skills @ _ruler(agent).T
+    flat = skills @ _whitening(agent).T
     wide = spread(flat, np.ones(len(skills), bool), half)
     best = np.zeros(len(skills), bool)
     best[np.argsort(-promised)[:BEST]] = True
@@ -125,7 +126,7 @@ def scouts(agent: Agent, skills: Float[Array, "n D"], promised: Float[Array, " n
 
 def six(agent: Agent, found: Rollouts, count: int = SHOWN) -> list[int]:
     """Rows that differ: safe ones where there are enough, two thirds of them faster ones."""
-    flat = found.feature @ _ruler(agent).T
+    flat = found.feature @ _whitening(agent).T
     usable = found.safe if found.safe.sum() >= count else np.ones(len(flat), bool)
     going = spread(
         flat, usable & (found.speed >= found.speed.mean()) & found.moving, 2 * count // 3
@@ -194,7 +195,7 @@ def table(damage: str, found: Rollouts, tried: int = TRIALS, *, same: bool = Fal
     return "\n".join([*lines, *([stays(tried)] if same else [])])
 
 
-def _ruler(agent: Agent) -> Float[Array, "D D"]:
-    """Features to whitened units."""
-    assert agent.repertoire is not None, "others were refused"
-    return np.asarray(agent.repertoire.ruler, float)
+def _whitening(agent: Agent) -> Float[Array, "D D"]:
+    found = ruler(agent)
+    assert found is not None, "who has no repertoire was refused"
+    return found

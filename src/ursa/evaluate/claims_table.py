@@ -24,9 +24,9 @@ COLUMNS = (
 MANY = 3  # more that were not run are counted, not named
 FOLDED = ("6",)  # long groups, which open on a click
 INTERVALS = (
-    "Our numbers are medians over seeds with a 95 % bootstrap interval in brackets; of two seeds "
-    "both are told, and where one of several runs has only two, the range over single seeds of "
-    "each."
+    "Our numbers are medians over seeds with a 95 % bootstrap interval in brackets. Of two seeds "
+    "both are given; where a comparison involves a run of two seeds, the range over all pairs of "
+    "seeds."
 )
 CHAPTERS = "The chapters below have medians with quartiles, unless they say otherwise."
 

@@ -19,13 +19,8 @@ ORDER = ("ursa", "dominic", "daydreamer")
 TASKS = ("forward", "velocity")
 INSIDE = "results"  # where a run's folder keeps them
 NOT_RESULTS = ("config.json", "environment.json")
-PAID = (  # settings that are part of what a return means
-    "settle",
-    "forward.speed",
-    "forward.lateral",
-    "forward.yaw",
-    "forward.desired_speed",
-)
+# Settings of a task that are part of what a return means.
+PAID = {"forward": ("speed", "lateral", "yaw", "desired_speed")}
 CHANCE = ("seed", "seeds")  # settings in which two seeds of one group may differ
 NAMED = 3  # settings in which two runs differ; more are counted
 OFTEN = ("checkpoint_every", "log_every")  # of train: when it is saved and told, not how it learns
@@ -110,7 +105,7 @@ def together(found: Iterable[Results], *, any_length: bool = False, tasks: bool 
             "rollouts": (str(len(first.skills.ret)), str(len(other.skills.ret))),
         }
         if not tasks:
-            pairs |= _paid(first.config, other.config)
+            pairs |= _paid(first, other)
         if not any_length:
             pairs["control steps"] = (f"{first.source.steps:,}", f"{other.source.steps:,}")
         for name, (mine, theirs) in pairs.items():
@@ -122,10 +117,12 @@ def together(found: Iterable[Results], *, any_length: bool = False, tasks: bool 
                 )
 
 
-def _paid(mine: dict[str, Any], theirs: dict[str, Any]) -> dict[str, tuple[str, str]]:
+def _paid(first: Results, other: Results) -> dict[str, tuple[str, str]]:
     """What a return means: settings by which another reward is paid, or for another estimate."""
-    here, there = (dict(flat(aged(it))) for it in (mine, theirs))
-    return {name: (str(here.get(name)), str(there.get(name))) for name in PAID}
+    task = first.source.task
+    names = ("settle", *(f"{task}.{it}" for it in PAID.get(task, ())))
+    here, there = (dict(flat(aged(it.config))) for it in (first, other))
+    return {name: (str(here.get(name)), str(there.get(name))) for name in names}
 
 
 def grouped(found: Sequence[Results]) -> list[Group]:

@@ -184,7 +184,7 @@ def carried(live: Live) -> dict[str, Any]:
 
 def _config(hello: Hello) -> Config:
     """The robot's config, checked like one that a person wrote."""
-    config = checking.check(settings.structured(hello.config, "the robot's config"))
+    config = checking.check(settings.structured(settings.aged(hello.config), "the robot's config"))
     for name in (config.robot, config.task):
         if ":" in name or "." in name:  # a module: what a stranger names is not imported
             raise Unwanted(

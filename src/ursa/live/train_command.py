@@ -31,7 +31,7 @@ Let a robot of metal (or its emulator) discover what it can do, while it learns.
 
   ursa robot emulate a1                                        in another terminal, then
   ursa robot train --link udp://127.0.0.1:8007 --out outputs/try
-  ursa robot train --link udp://192.168.123.10:8007 --preset paper --steps 360000 --settle 0.05
+  ursa robot train --link udp://192.168.123.10:8007 --preset paper --steps 360000 --out outputs/a1
   ursa robot train --link ... --learner tcp://127.0.0.1:8077 --key learner.key    learn elsewhere
   ursa robot train --resume outputs/a1               go on after a stop, a crash or a power cut
   ursa robot train --link ... --dry-run              hear the robot, move nothing, write nothing

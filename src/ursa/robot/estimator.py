@@ -65,7 +65,7 @@ def update(
 ) -> tuple[EstimatorState, Float[Array, "n 3"], Float[Array, " n"]]:
     """Velocity (world frame) and height after one control step; `tick` is in seconds.
 
-    `settle`, s: the time of lying that takes its doubt away from a robot but for 1/e; 0: none does.
+    `settle`: the seconds of lying after which a robot's doubt has fallen to 1/e; 0: it never does.
     Always finite: a robot whose sensors said something that is no number keeps its last
     estimate and doubts it.
     """

@@ -26,9 +26,9 @@ Let a robot discover what it can do; everything it learns goes into one folder.
   ursa train --resume outputs/a1                     go on after a stop, a crash or a power cut
 
 A preset is a whole set of settings: paper (one GPU), literal (the same, as printed), desktop (one
-core, hours: it walks), laptop (two cores, minutes: postures), tiny (tests). Every setting below can
-be changed; the defaults shown are those of the chosen preset, so `ursa train --preset paper --help`
-shows the paper's. Ctrl-C saves and says how to go on.
+core, two hours: it walks, seldom safely), laptop (two cores, minutes: postures), tiny (tests).
+Every setting below can be changed; the defaults shown are those of the chosen preset, so
+`ursa train --preset paper --help` shows the paper's. Ctrl-C saves and says how to go on.
 Afterwards `ursa look FOLDER` draws the skills and compares them with chance.
 """
 

@@ -48,9 +48,8 @@ def watch(
     Args:
         folder: Where a run was written, or a folder with a published agent: it acts, without the
             noise of exploring, instead of a script. Baselines (daydreamer, dominic) do too.
-        skill: Which skill of the agent, from 0: a row of Agent.skills; of a baseline, as its
-            method counts them; `ursa demo` and `ursa adapt` print these numbers. Unset is the one
-            that promises most.
+        skill: Which skill of the agent, from 0: a row of Agent.skills; `ursa demo` and `ursa
+            adapt` print these numbers. Unset is the one that promises most.
         pretrained: An agent that comes with ursa, in place of a folder.
         robot: Which robot follows a script: a1, go2, one that another package adds, or
             package.module:NAME; unset is a1. An agent has its own.

@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from ursa.errors import UserError
 from ursa.evaluate.definitions import SETTLE
-from ursa.evaluate.skills import chosen, known, promised
+from ursa.evaluate.skills import known, promised
 from ursa.robot import registry
 from ursa.robot.body import Body
 from ursa.robot.observation import observe
@@ -46,9 +46,7 @@ def learnt(
 
 
 def numbered(agent: Agent) -> Float[Array, "n D"]:
-    """Every skill it knows at its number: the rows of a repertoire, or as its method counts."""
-    if agent.repertoire is None:
-        return chosen(agent, known(agent))
+    """Every skill it knows at its number."""
     if not known(agent):
         raise UserError("this agent has discovered no skill yet; train it further")
     return agent.skills
