@@ -1,5 +1,6 @@
 """Gate and emulator over UDP on a shared clock: the same robot, to the bit, at any speed."""
 
+import inspect
 import json
 import re
 import signal
@@ -163,9 +164,9 @@ def test_bad_options_are_refused_before_anything_starts(options, said, monkeypat
 
 
 def test_the_help_teaches_every_kind_of_fault():
-    help_text = emulate_command.emulate.__doc__ or ""
+    help_text = inspect.getdoc(emulate_command.emulate) or ""
     for kind in KINDS:
-        assert f"\n      {kind} " in help_text
+        assert f"\n  {kind} " in help_text
     assert "Ctrl-C" in help_text
     assert "--hand 10" in help_text
 

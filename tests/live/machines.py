@@ -31,6 +31,7 @@ class Machines:
     def attend(self):
         while not self.over.is_set():
             self.desk.turn(0.02)
+        self.replica.close()  # SQLite lets go only in the thread that began
 
     def record(self, count):
         end = self.ledger.end + count
@@ -49,7 +50,7 @@ class Machines:
     def close(self):
         self.over.set()
         self.thread.join()
-        for each in (self.desk, self.door, self.replica, self.ledger):
+        for each in (self.desk, self.door, self.ledger):
             each.close()
         for folder in (self.robot, self.copy):
             place.forget(folder)

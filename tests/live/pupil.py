@@ -165,8 +165,13 @@ def told(disk, **news):
 def opened(folder, told, minds):
     """What is wrong when recorder and learner start on what a power cut left, and go on."""
     try:
-        school = School(folder, random.Random(1)).resume()
+        school = School(folder, random.Random(1))
     except UserError as error:
+        return [f"it needs a hand: {error}"]
+    try:
+        school.resume()
+    except UserError as error:
+        school.leave()
         return [f"it needs a hand: {error}"]
     pupil, wrong = school.pupil, []
     if school.recorder.end < told.steps or school.recorder.faults:

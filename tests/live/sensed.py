@@ -152,12 +152,14 @@ class Way:
     def carry(self) -> int:
         """The robot's log to the other machine, over the channel; how many rows are there."""
         mine, theirs = Pipe()
-        desk = Desk(Once(Channel(theirs, KEY, carrier.LEARNER), lambda: None), Replica(self.copy))
+        replica = Replica(self.copy)
+        desk = Desk(Once(Channel(theirs, KEY, carrier.LEARNER), lambda: None), replica)
         over = threading.Event()
 
         def attend() -> None:
             while not over.is_set():
                 desk.turn(0.01)
+            replica.close()  # SQLite lets go only in the thread that began
 
         thread = threading.Thread(target=attend)
         thread.start()
@@ -172,7 +174,6 @@ class Way:
             over.set()
             thread.join()
             desk.close()
-            desk._replica.close()
 
     def close(self) -> None:
         for each in (self.writer, self.recorder):

@@ -122,9 +122,11 @@ def test_a_copy_that_is_not_a_beginning_of_the_log_is_refused(machines):
     machines.forget()  # the robot's log was put back, or went another way since
     with closing(Ledger(machines.robot, LAYOUT.kind)) as ledger:
         ledger.commit(0, [step(number) for number in range(3)])
-        with pytest.raises(Unwanted, match="copy ends at row 5, this robot's log at 3"):
-            machines.carrying().turn(0.0)
+        short = pytest.raises(Unwanted, match="copy ends at row 5, this robot's log at 3")
+        with closing(machines.carrying()) as robot, short:
+            robot.turn(0.0)
         ledger.commit(3, [step(30), step(40), step(50)])
-        with pytest.raises(Unwanted, match="row 4 of the learner's copy is not row 4 of this log"):
-            machines.carrying().turn(0.0)
+        other = pytest.raises(Unwanted, match="row 4 of the learner's copy is not row 4 of this")
+        with closing(machines.carrying()) as robot, other:
+            robot.turn(0.0)
     assert machines.replica.end == 5

@@ -155,7 +155,8 @@ def test_rows_are_not_out_of_reach_when_the_settings_beside_them_are_lost(out, d
     assert live.limits == {}  # nobody knows any more that it was narrower: that was said
     assert live == replace(before, limits={}, start="resumed")  # a person looks first
     assert settings.read(out) == live
-    assert store.Log(out, live.layout).end() == 5
+    with closing(store.Log(out, live.layout)) as found:
+        assert found.end() == 5
     kept = [path.read_bytes() for path in out.glob("live.json.damaged-*")]
     assert kept == ([] if damaged is None else [damaged])
 

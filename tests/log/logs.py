@@ -3,6 +3,7 @@
 import hashlib
 import os
 import tempfile
+from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 
@@ -30,13 +31,12 @@ def oracles(first, end):
 
 def served(folder, kind=KIND):
     """Everything a reader gives out, by number; and what it reports; and where it ends."""
-    shelf = Shelf(folder, kind)
-    found = {
-        first + index: data
-        for first, records in shelf.records(0, shelf.end)
-        for index, data in enumerate(records)
-    }
-    shelf.close()
+    with closing(Shelf(folder, kind)) as shelf:
+        found = {
+            first + index: data
+            for first, records in shelf.records(0, shelf.end)
+            for index, data in enumerate(records)
+        }
     return found, shelf.faults, shelf.end
 
 

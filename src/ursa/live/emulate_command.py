@@ -5,6 +5,7 @@ import signal
 import sys
 import time
 from dataclasses import replace
+from inspect import getdoc
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -217,6 +218,6 @@ def line(emulator: Emulator) -> str:
     )
 
 
-emulate.__doc__ = (emulate.__doc__ or "").replace(
-    "@KINDS@", "\n    ".join(f"  {kind:<9}{text}" for kind, text in scripts.HELP.items())
+emulate.__doc__ = (getdoc(emulate) or "").replace(  # indented alike in every Python
+    "@KINDS@", "\n".join(f"  {kind:<9}{text}" for kind, text in scripts.HELP.items())
 )

@@ -9,6 +9,7 @@ import errno
 import shutil
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 from ursa import durable
@@ -39,12 +40,11 @@ class Ledger:
         refuse_remote(folder)
         self._claim = Claim(folder / f"{kind.name}.lock")
         try:
-            shelf = Shelf(folder, kind)
-            self.faults = shelf.faults  # what a first look found; `Shelf.records` finds the rest
-            self.end = shelf.end  # the number of the next record
-            self._newest = shelf.newest
-            rest = shelf.unwitnessed()
-            shelf.close()
+            with closing(Shelf(folder, kind)) as shelf:
+                self.faults = shelf.faults  # of a first look; `Shelf.records` finds the rest
+                self.end = shelf.end  # the number of the next record
+                self._newest = shelf.newest
+                rest = shelf.unwitnessed()
             # Perhaps they never reached the disk (a sync failed, then the writer died): they
             # count once they are written again.
             self.commit(self.end, rest)

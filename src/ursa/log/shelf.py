@@ -58,7 +58,11 @@ class Shelf:
         self._faults: dict[tuple[str, int], Fault] = {}
         self.entries: list[Entry] = []
         self.end = 0  # the first number that was not acknowledged
-        self.refresh()
+        try:
+            self.refresh()
+        except UserError:
+            self.close()
+            raise
 
     @property
     def faults(self) -> list[Fault]:
