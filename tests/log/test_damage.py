@@ -7,6 +7,7 @@ removed whole, with its witness: the learner's journal knows better, see `test_j
 import random
 import shutil
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -145,6 +146,24 @@ def test_without_the_witness_a_lost_tail_would_go_unnoticed(folder, monkeypatch)
 
     monkeypatch.setattr(witness, "read", believed)
     assert harmed(folder, 300)[1]
+
+
+def test_a_volume_whose_damage_is_in_sqlite_s_own_words_is_closed_again(folder, monkeypatch):
+    with closing(Ledger(folder, KIND)) as ledger:
+        ledger.commit(0, oracles(0, 3))
+    path = folder / "toy-000001.db"
+    # SQLite quotes the name of the table, and Python cannot decode that.
+    path.write_bytes(path.read_bytes().replace(b"tablerecordrecord", b"table\xf5ecordrecord"))
+    opened, connect = [], sqlite3.connect
+    monkeypatch.setattr(
+        sqlite3, "connect", lambda *at, **how: opened.append(connect(*at, **how)) or opened[-1]
+    )
+    with pytest.raises(ValueError, match=r"toy-000001\.db cannot be read: 'utf-8' codec"):
+        Pages(path)
+    assert opened
+    for each in opened:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            each.execute("SELECT 1")
 
 
 def test_a_new_writer_goes_on_after_damage_and_the_hole_stays_known(folder):

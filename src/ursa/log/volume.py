@@ -19,6 +19,7 @@ APPLICATION, FORMAT = 0x55525341, 1  # "URSA"
 CHECKPOINT = 64  # commits until the write-ahead log is folded into the database
 CHUNK = 1024  # records read at once; a longer look would hold up the fold
 WAIT = 5.0  # seconds for a reader to let go
+DAMAGE = (sqlite3.Error, UnicodeDecodeError)  # the latter where its message quotes what is damaged
 TABLES = """
 CREATE TABLE about (id INTEGER PRIMARY KEY, crc INTEGER NOT NULL, data BLOB NOT NULL);
 CREATE TABLE record (number INTEGER PRIMARY KEY, crc INTEGER NOT NULL, data BLOB NOT NULL);
@@ -130,7 +131,7 @@ class Pages:
         """Open it; ValueError says what is wrong with it."""
         try:
             self._connection = _look(path)
-        except sqlite3.Error as error:
+        except DAMAGE as error:
             raise ValueError(f"{path.name} cannot be read: {error}") from error
         self._connection.text_factory = bytes  # damage may turn bytes into a text
         try:
@@ -202,7 +203,7 @@ def _look(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA cell_size_check = ON")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.Error as error:
+    except DAMAGE as error:
         connection.close()
         if not isinstance(error, sqlite3.OperationalError):
             raise
