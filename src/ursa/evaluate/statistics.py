@@ -49,12 +49,12 @@ class Summary:
 def short(value: float, digits: int = 3) -> str:
     """A number for people: some significant digits, no exponent.
 
-    >>> short(1234.5), short(0.012345), short(0)
-    ('1234', '0.0123', '0')
+    >>> short(1234.5), short(0.012345), short(0), short(0.9997)
+    ('1234', '0.0123', '0', '1.00')
     """
     if value == 0 or not np.isfinite(value):
         return "0" if value == 0 else str(value)
-    size = int(np.floor(np.log10(abs(value))))
+    size = int(f"{value:.{digits - 1}e}".partition("e")[2])  # of what it is rounded to
     return f"{value:.{max(0, digits - 1 - size)}f}"
 
 
