@@ -11,7 +11,7 @@ from ursa import cli
 from ursa.errors import UserError
 from ursa.evaluate import coping, group
 from ursa.evaluate.compare import INCOMPLETE, compare, compared, told
-from ursa.evaluate.group import apart, gather, grouped
+from ursa.evaluate.group import apart, gather, grouped, together
 from ursa.evaluate.results import Adapted
 from ursa.evaluate.statistics import Summary
 from ursa.evaluate.tables import damages, overview, robustness, tables, trials
@@ -54,11 +54,13 @@ def test_returns_that_mean_different_things_are_not_compared(tmp_path, changes, 
         gather(written(tmp_path, [ours, theirs]))
 
 
-def test_what_another_task_would_have_paid_keeps_nobody_from_being_compared(tmp_path):
-    ours, theirs = (made(it, task="velocity", rollouts=ROLLOUTS) for it in ("ursa", "dominic"))
-    forward = theirs.config["forward"] | {"speed": "raw"}
-    theirs = replace(theirs, config=theirs.config | {"forward": forward})
-    assert len(gather(written(tmp_path, [ours, theirs]))) == 2
+def test_what_another_task_would_have_paid_keeps_nobody_from_being_compared():
+    ours = made("ursa", task="velocity", rollouts=ROLLOUTS)
+    forward = ours.config["forward"] | {"speed": "raw"}
+    theirs = with_source(replace(ours, config=ours.config | {"forward": forward}), run="other")
+    together([ours, theirs])
+    with pytest.raises(UserError, match=r"settle 0\.0 .* and 0.05"):
+        together([ours, replace(theirs, config=theirs.config | {"settle": 0.05})])
 
 
 def test_seeds_of_the_same_settings_form_a_group_and_ursa_comes_first():
