@@ -34,8 +34,10 @@ def test_one_robot_alone_is_told_beside_the_other_damages(tmp_path):
         "1.50 and 1.50 (n = 2)",
         "0 and 0 (n = 2)",  # what its true speed cannot have earned
         "0 and 0 (n = 2)",
+        "0.125 and 0.125 (n = 2)",  # rollouts that leap
+        "0 and 0 (n = 2)",
     ]
-    assert [it.verdict for it in found] == ["-", "yes", *"----"]
+    assert [it.verdict for it in found] == ["-", "yes", *"------"]
     assert {it.claim.command for it in found} == {"ursa reproduce alone --results again"}
     small = [it for it in filled(tmp_path, "small") if it.found is not None]
     assert [(it.claim.text, it.ours) for it in small] == [
@@ -48,6 +50,10 @@ def test_one_robot_alone_is_told_beside_the_other_damages(tmp_path):
             "one robot, 360 k steps, learner of a laptop's size: share of the return that its "
             "true speed cannot have earned, URSA",
             "0 (n = 1)",
+        ),
+        (
+            "one robot, 360 k steps, learner of a laptop's size: rollouts that leap, URSA",
+            "0.125 (n = 1)",
         ),
     ]
     numbers = [it.number for it in CLAIMS if it.kind == "simulated"]

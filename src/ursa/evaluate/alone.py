@@ -40,6 +40,7 @@ def _simulated(question: str, told: str) -> tuple[Claim, ...]:
             for what, measure in (
                 ("reward per step in the last quarter of an hour", seen.last_reward),
                 ("share of the return that its true speed cannot have earned", seen.unearned),
+                ("rollouts that leap", seen.leaps),
             )
             for name, run in (("URSA", ursa), ("DayDreamer", daydreamer))
         ),

@@ -24,8 +24,8 @@ LIMITS = (
     "Learnt and measured in simulation; it has not moved a real robot. Gains, limits and delays of "
     "yours may differ: try it on the emulator first, with somebody at the stop button.",
     "Flat floor, no pushes, no load; nothing is promised for other ground.",
-    "Skills are what it found by itself, not all of them safe. A safe rollout is one without a "
-    "single step whose cost is above 0; such a step need not be a fall.",
+    "Skills are what it found by itself, not all of them safe: the table has the share of rollouts "
+    "that are, without a single step whose cost is above 0; such a step need not be a fall.",
     "It carries no critics: it acts and adapts, it cannot go on learning.",
 )
 THROUGH = (
@@ -91,7 +91,8 @@ def card(
             "## Measured",
             "",
             f"{len(mine.skills.ret)} rollouts of 250 steps from standing, a skill held in each "
-            "(definitions: `ursa/evaluate/definitions.py`). All seeds: median [95 % bootstrap].",
+            "(definitions: `ursa/evaluate/definitions.py`). All seeds: "
+            f"{'both' if len(seeds) == 2 else 'median [95 % bootstrap]'}.",
             "",
             f"| | this seed | all {len(seeds)} |",
             "|---|---|---|",
@@ -150,8 +151,14 @@ def _line(
     name: str, measure: Callable[[Results], float], mine: Results, seeds: Sequence[Results]
 ) -> str:
     own = float(finite(measure(mine), name))
-    every = bootstrap([measure(it) for it in seeds], name)
-    return f"| {name} | {short(own)} | {every.said()} |"
+    return f"| {name} | {short(own)} | {_every([measure(it) for it in seeds], name)} |"
+
+
+def _every(values: Sequence[float], name: str) -> str:
+    """Of two seeds both: two drawn anew tell no more."""
+    if len(values) == 2:
+        return " and ".join(short(it) for it in sorted(finite(values, name).tolist()))
+    return bootstrap(values, name).said()
 
 
 def _other_physics(
