@@ -4,21 +4,22 @@ What cannot be compared (another robot, task or physics, other lengths or number
 seed twice) is refused.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ursa.errors import UserError
-from ursa.evaluate import results
-from ursa.evaluate.results import Results
+from ursa.evaluate import averaged, results
+from ursa.evaluate.averaged import Averaged
+from ursa.evaluate.results import Results, Source
 from ursa.run.settings import aged, flat
 
 NAMES = {"ursa": "URSA", "dominic": "DOMiNiC", "daydreamer": "DayDreamer"}  # as in the paper
 ORDER = ("ursa", "dominic", "daydreamer")
 TASKS = ("forward", "velocity")
 INSIDE = "results"  # where a run's folder keeps them
-NOT_RESULTS = ("config.json", "environment.json")
+NOT_RESULTS = ("config.json", "environment.json", averaged.FILE)
 # Settings of a task that are part of what a return means.
 PAID = {"forward": ("speed", "lateral", "yaw", "desired_speed")}
 CHANCE = ("seed", "seeds")  # settings in which two seeds of one group may differ
@@ -32,6 +33,7 @@ class Group:
 
     label: str
     seeds: tuple[Results, ...]
+    averaged: Averaged | None = None  # their training, where their own curves were not kept
 
     @property
     def n(self) -> int:
@@ -54,20 +56,20 @@ def where(found: Results) -> str:
 
 def gather(paths: Sequence[Path], *, any_length: bool = False) -> list[Group]:
     """Groups of everything in the paths: runs, folders of results, or results files."""
-    found = _read(paths, any_length)
+    found, homes = _read(paths, any_length)
     together(found, any_length=any_length)
-    return grouped(found)
+    return _with_averages(grouped(found), homes)
 
 
 def apart(paths: Sequence[Path], *, any_length: bool = False) -> dict[str, list[Group]]:
     """The same, task by task; all of one robot, in the same physics."""
-    found = _read(paths, any_length)
+    found, homes = _read(paths, any_length)
     together(found, any_length=True, tasks=True)
     tasks = sorted(dict.fromkeys(it.source.task for it in found), key=_place)
     chapters = {task: [it for it in found if it.source.task == task] for task in tasks}
     for members in chapters.values():
         together(members, any_length=any_length)
-    return {task: grouped(members) for task, members in chapters.items()}
+    return {task: _with_averages(grouped(it), homes) for task, it in chapters.items()}
 
 
 def files(path: Path) -> list[Path]:
@@ -181,14 +183,25 @@ def within(groups: Sequence[Group], scenarios: Collection[str]) -> list[Group]:
     return [replace(group, seeds=tuple(map(few, group.seeds))) for group in groups]
 
 
-def _read(paths: Sequence[Path], any_length: bool) -> list[Results]:
+def _read(paths: Sequence[Path], any_length: bool) -> tuple[list[Results], dict[Source, Path]]:
+    """All results, and the folder that each lies in."""
     if not paths:
         raise UserError("nothing to compare: give runs, or results of `ursa evaluate`")
     found = [(file, results.load(file)) for path in paths for file in files(path)]
     if not any_length:
         for file, each in found:
             _refuse_unfinished(file, each)
-    return [each for _, each in found]
+    return [each for _, each in found], {each.source: file.parent for file, each in found}
+
+
+def _with_averages(groups: Sequence[Group], homes: Mapping[Source, Path]) -> list[Group]:
+    """The groups with what the folder of all their seeds knows of their training."""
+
+    def told(group: Group) -> Averaged | None:
+        places = {homes[it.source] for it in group.seeds}
+        return averaged.averaged(places.pop()) if len(places) == 1 else None
+
+    return [replace(group, averaged=told(group)) for group in groups]
 
 
 def _place(task: str) -> tuple[int, str]:

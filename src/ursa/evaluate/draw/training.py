@@ -8,30 +8,45 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from ursa.evaluate import statistics
+from ursa.evaluate.averaged import Averaged
 from ursa.evaluate.definitions import WINDOW
 from ursa.evaluate.draw.style import Numbers, finish, heading, looks, means, page, plain_axes
 from ursa.evaluate.group import Group, partly
 
 TITLE = "Reward during training"
 HOUR = 4 * WINDOW  # control steps of one robot
+AVERAGED = "mean over seeds, whose own curves were not kept, so nothing is shaded"
 UNLIKE = "URSA explores with all of its skills, DayDreamer has one: not the same thing is averaged"
 
 
 def numbers(groups: Sequence[Group]) -> Numbers | None:
     """Median and quartiles over the seeds that have a curve, in every window that all of those
-    have; None without curves."""
+    have; of a method whose seeds have none their mean, if that was kept. None without any."""
     kept = partly(groups, "curve")
-    if not kept:
+    own = {it.label for it in kept}
+    together = {
+        it.label: it.averaged for it in groups if it.averaged is not None and it.label not in own
+    }
+    shown = [it for it in groups if it.label in own or it.label in together]
+    if not shown:
         return None
-    told = heading("training", kept, statistics.MEDIAN, statistics.QUARTILES)
     series = [_series(group) for group in kept]
     last = {
         it["label"]: np.array([[one["mean"][-1]] for one in it["per_seed"]])
         for it in series
         if it["steps"]
     }
-    notes = [UNLIKE] if {"ursa", "daydreamer"} <= {it.method for it in kept} else []
-    more = {"notes": [*notes, *lacking(groups, kept)], "series": series}
+    series += [_together(label, it) for label, it in together.items()]
+    order = [it.label for it in shown]
+    told = heading("training", shown, statistics.MEDIAN, statistics.QUARTILES)
+    told["n"] |= {it.label: it.n for it in kept}
+    told["n"] |= {label: it.seeds for label, it in together.items()}
+    notes = [UNLIKE] if {"ursa", "daydreamer"} <= {it.method for it in shown} else []
+    notes += [f"{' and '.join(together)}: {AVERAGED}"] if together else []
+    more = {
+        "notes": [*notes, *lacking([it for it in groups if it.label not in together], kept)],
+        "series": sorted(series, key=lambda it: order.index(it["label"])),
+    }
     return told | means("reward in the last window", last) | more
 
 
@@ -66,6 +81,8 @@ def draw(numbers: Numbers, *, one_seed: bool = False) -> Figure:
             markevery=max(1, len(middle) // 10),
             label=each["label"],
         )
+        if not each["per_seed"]:
+            continue
         if cells and cells[0]["n"] > 1:
             low, high = ([cell[side] for cell in cells] for side in ("low", "high"))
         else:
@@ -100,6 +117,18 @@ def _hours(axes: Axes) -> None:
     hours.set_xlabel("hours of the robot", fontsize=9)
     hours.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     hours.tick_params(labelsize=8)
+
+
+def _together(label: str, found: Averaged) -> dict:
+    """A method of whose seeds only the mean is known."""
+    values = statistics.finite(found.curve.mean, f"{label}, reward during training").tolist()
+    cells = [statistics.Summary(found.seeds, it, None, None).plain() for it in values]
+    return {
+        "label": label,
+        "steps": found.curve.steps.tolist(),
+        "reward": cells,
+        "per_seed": [],
+    }
 
 
 def _series(group: Group) -> dict:
