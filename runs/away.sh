@@ -2,6 +2,8 @@
 # Training on a machine that is only lent, by commands that may not last as long as the training:
 #   runs/away.sh start HOME NAME ARGS...       copies the source to HOME and trains there, detached
 #   runs/away.sh wait HOME SECONDS             until all have ended, one dies or the time is over
+#   runs/away.sh wait HOME SECONDS BY NAME...  and drops the NAMEs, one after the other, as long as
+#                                              somebody would end after BY (seconds since 1970)
 #   python runs/pace.py HOME SECONDS           when each will end, and whether all do by then (else status 3)
 #   runs/away.sh drop HOME NAME                tells one to save and end; the others go on
 #   runs/away.sh bring HOME NAME OUT SEED...   packs settings, diary and agents (runs/pack.py)
@@ -9,10 +11,13 @@
 # into checkpoints that nobody could resume. Libraries are looked for in carry/, too.
 set -euo pipefail
 shopt -s nullglob
-(($# >= 3)) || { sed -n '2,9s/^# //p' "$0" >&2; exit 2; }
+(($# >= 3)) || { sed -n '2,12s/^# //p' "$0" >&2; exit 2; }
 what=$1 home=$2
 shift 2
 export PYTHONPATH=$home/carry:$home/src PYTHONDONTWRITEBYTECODE=1
+# A lone robot acts on the CPU while the GPU learns: without a hand-over to another thread, which
+# may have to be woken, a step of it takes 15 % less there.
+export JAX_CPU_ENABLE_ASYNC_DISPATCH=${JAX_CPU_ENABLE_ASYNC_DISPATCH-0}
 python=${PYTHON:-python3}
 
 progress() {
@@ -23,6 +28,22 @@ progress() {
     test -e "$home/$name.rc" && state="ended with $(cat "$home/$name.rc")"
     echo "$name: $state; $(tail -n 1 "$run/metrics.jsonl" 2>/dev/null | cut -c "1-${SHOWN:-400}")"
   done
+}
+
+drop() {
+  test -e "$home/$1.log" || return 0
+  echo "dropping $1"
+  group=$(cat "$home/$1.pid")
+  # In order: a GPU that others share does not like sudden deaths. One that has ended is forgotten.
+  kill -TERM -- "-$group" 2>/dev/null || true
+  while kill -0 -- "-$group" 2>/dev/null; do sleep 1; done
+  rm -f "$home/$1.log" "$home/$1.rc"
+}
+
+late() {  # whether one of those whose pace is known ends after $1
+  local status=0
+  "$python" "$(dirname "$0")/pace.py" "$home" "$(($1 - $(date +%s)))" --known || status=$?
+  ((status == 3))
 }
 
 case $what in
@@ -38,16 +59,18 @@ start)
     "$0" -m ursa train --quiet --out "outputs/$1" "${@:2}" >> "$1.log" 2>&1
     echo $? > "$1.rc"' "$python" "$name" "$@" < /dev/null > /dev/null 2>&1 &
   ;;
-drop)
-  group=$(cat "$home/$1.pid")
-  # In order: a GPU that others share does not like sudden deaths. One that has ended is forgotten.
-  kill -TERM -- "-$group" 2>/dev/null || true
-  while kill -0 -- "-$group" 2>/dev/null; do sleep 1; done
-  rm -f "$home/$1.log" "$home/$1.rc"
-  ;;
+drop) drop "$1" ;;
 wait)
-  until=$((SECONDS + $1))
+  until=$((SECONDS + $1)) by=${2-} spare=("${@:3}") look=$SECONDS
   while ((SECONDS < until)); do
+    while ((${#spare[@]})) && test -e "$home/${spare[0]}.rc"; do spare=("${spare[@]:1}"); done
+    if ((${#spare[@]} && SECONDS >= look)); then
+      look=$((SECONDS + ${LOOK:-60}))  # a pace needs some time to tell of a change
+      if late "$by"; then
+        drop "${spare[0]}"
+        spare=("${spare[@]:1}")
+      fi
+    fi
     training=0
     for log in "$home"/*.log; do
       ended=${log%.log}.rc

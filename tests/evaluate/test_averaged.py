@@ -75,12 +75,16 @@ def test_of_a_single_mean_too_a_figure_is_drawn(folders):
     assert not axes.collections
 
 
-def test_seeds_with_curves_of_their_own_are_not_drawn_by_a_mean(folders):
-    tell(folders / "ursa", LINES)
+@pytest.mark.parametrize(("seeds", "drawn"), [(2, "their own"), (3, "the mean")])
+def test_a_mean_is_drawn_where_it_is_over_more_seeds_than_have_a_curve(folders, seeds, drawn):
+    tell(folders / "ursa", LINES | {"seeds": seeds})
     (group,) = gather([folders / "ursa"], any_length=True)
-    assert group.averaged.seeds == 3
-    (series,) = training.numbers([group])["series"]
-    assert len(series["per_seed"]) == 2
+    assert group.averaged.seeds == seeds
+    numbers = training.numbers([group])
+    (series,) = numbers["series"]
+    assert len(series["per_seed"]) == (2 if drawn == "their own" else 0)
+    assert numbers["n"] == {"URSA": seeds}
+    assert any(training.AVERAGED in it for it in numbers["notes"]) == (drawn == "the mean")
 
 
 def test_a_report_by_task_knows_the_mean_too(folders):

@@ -8,6 +8,7 @@ import runpy
 import subprocess
 import sys
 import tarfile
+import threading
 import time
 from pathlib import Path
 
@@ -139,6 +140,7 @@ def test_the_end_of_a_training_is_foretold_by_its_newer_half(tmp_path):
     (tmp_path / "slow.log").touch()
     early = paced(tmp_path, 1e9)
     assert (early.returncode, early.stdout) == (3, "slow: 0 steps, inf ms a step, inf s to go\n")
+    assert paced(tmp_path, 1e9, "--known").returncode == 0
     (run / "config.json").write_text('{"train": {"steps": 10000}}')
     ago = [105, 11, 9, 7, 5]  # seconds, of steps 0 to 4,000
     now = time.time()
@@ -148,6 +150,49 @@ def test_the_end_of_a_training_is_foretold_by_its_newer_half(tmp_path):
     told = paced(tmp_path, 60)
     assert told.returncode == 0
     assert re.fullmatch(r"slow: 4,000 steps, 2.00 ms a step, -?\d+ s to go\n", told.stdout)
-    assert paced(tmp_path, -60).returncode == 3
+    assert paced(tmp_path, -60).returncode == paced(tmp_path, -60, "--known").returncode == 3
     (tmp_path / "slow.rc").write_text("0")
     assert (paced(tmp_path, 2).returncode, paced(tmp_path, 2).stdout) == (0, "")
+
+
+def test_a_pace_is_that_of_the_last_five_lines(tmp_path):
+    """5 s for 1,000 steps, 2 s from 8,000 on: the four newest gaps know nothing of the slow ones."""
+    (tmp_path / "config.json").write_text('{"train": {"steps": 20000}}')
+    times = [*(5 * i for i in range(8)), *(40 + 2 * i for i in range(5))]
+    lines = [{"step": 1000 * i, "time": at} for i, at in enumerate(times)]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    left = runpy.run_path(str(RUNS / "pace.py"))["left"]
+    assert left(tmp_path, 50) == pytest.approx((12000, 2e-3, 14))  # 8,000 steps from 48 s on
+
+
+def sleeper(home, name, pace):
+    """A training that never ends, at so many milliseconds a step."""
+    run = home / "outputs" / name
+    run.mkdir(parents=True)
+    (run / "config.json").write_text('{"train": {"steps": 10000}}')
+    lines = [{"step": 1000 * i, "time": time.time() + (i - 4) * pace} for i in range(5)]
+    (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (home / f"{name}.log").touch()
+    process = subprocess.Popen(["sleep", "100"], start_new_session=True)
+    threading.Thread(target=process.wait, daemon=True).start()  # the dead are to be gone
+    (home / f"{name}.pid").write_text(str(process.pid))
+    return process
+
+
+def test_who_may_be_spared_is_dropped_so_that_the_others_end_in_time(tmp_path):
+    processes = {name: sleeper(tmp_path, name, 100) for name in ("kept", "first", "second")}
+    ended = sleeper(tmp_path, "ended", 100)
+    (tmp_path / "ended.rc").write_text("0")
+    try:
+        names, soon = ("ended", "first", "second"), int(time.time()) + 60
+        early = away("wait", tmp_path, 4, soon + 3600, *names, LOOK="1")
+        assert (early.returncode, "dropping" in early.stdout) == (0, False)
+        waited = away("wait", tmp_path, 6, soon, *names, LOOK="2")
+        assert waited.returncode == 0, waited.stderr
+        assert re.findall("dropping (.*)", waited.stdout) == ["first", "second"]
+        assert [name for name, it in processes.items() if it.poll() is None] == ["kept"]
+        assert (tmp_path / "ended.rc").exists()
+        assert ended.poll() is None
+    finally:
+        for process in (*processes.values(), ended):
+            process.kill()

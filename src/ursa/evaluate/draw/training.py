@@ -15,18 +15,22 @@ from ursa.evaluate.group import Group, partly
 
 TITLE = "Reward during training"
 HOUR = 4 * WINDOW  # control steps of one robot
-AVERAGED = "mean over seeds, whose own curves were not kept, so nothing is shaded"
+AVERAGED = "mean over seeds that mostly left no curve of their own, so nothing is shaded"
 UNLIKE = "URSA explores with all of its skills, DayDreamer has one: not the same thing is averaged"
 
 
 def numbers(groups: Sequence[Group]) -> Numbers | None:
     """Median and quartiles over the seeds that have a curve, in every window that all of those
-    have; of a method whose seeds have none their mean, if that was kept. None without any."""
+    have; of a method whose kept mean is over more seeds than that, the mean. None without any."""
     kept = partly(groups, "curve")
-    own = {it.label for it in kept}
+    curves = {it.label: it.n for it in kept}
     together = {
-        it.label: it.averaged for it in groups if it.averaged is not None and it.label not in own
+        it.label: it.averaged
+        for it in groups
+        if it.averaged is not None and it.averaged.seeds > curves.get(it.label, 0)
     }
+    kept = [it for it in kept if it.label not in together]
+    own = {it.label for it in kept}
     shown = [it for it in groups if it.label in own or it.label in together]
     if not shown:
         return None
