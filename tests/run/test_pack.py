@@ -88,9 +88,9 @@ def test_an_agent_that_is_not_at_the_end_stays_where_it_is(program, point, tmp_p
     assert not (tmp_path / "again").exists()
 
 
-def away(*words, **settings):
+def away(*words, script="away.sh", **settings):
     return subprocess.run(
-        ["bash", str(RUNS / "away.sh"), *map(str, words)],
+        ["bash", str(RUNS / script), *map(str, words)],
         capture_output=True, text=True, timeout=250, cwd=RUNS.parent,
         env={**os.environ, "PYTHON": sys.executable, **settings},
     )  # fmt: skip
@@ -116,6 +116,26 @@ def test_a_training_outlives_the_command_that_began_it(program, tmp_path):
     assert [learnt(home, seed, 2).steps[-1] for seed in (0, 1)] == [320, 320]
 
 
+def test_runs_that_share_a_gpu_begin_side_by_side_with_the_settings_of_their_names(tmp_path):
+    there, idle = tmp_path / "there", tmp_path / "idle"
+    idle.write_text('#!/bin/sh\necho "$XLA_PYTHON_CLIENT_MEM_FRACTION $*"\n')
+    idle.chmod(0o755)
+    wrong = away(there, "alone-ursa-0", "alone-nobody-1", script="share.sh", PYTHON=str(idle))
+    assert (wrong.returncode, wrong.stderr[:20]) == (2, "alone-nobody-1: want")
+    assert not there.exists()
+    names = ("alone-daydreamer-1", "forward-dominic-2")
+    assert away(there, *names, script="share.sh", PYTHON=str(idle)).returncode == 0
+    assert abs(int((there / "begun").read_text()) - time.time()) < 60
+    assert away("wait", there, 60).returncode == 0
+    said = [(there / f"{name}.log").read_text() for name in names]
+    asked = "--method {} --preset paper --seed {} {}--train.checkpoint-every {}\n"
+    robot = "--train.robots 1 --settle 0.05 --train.steps 360000 --train.steps-per-update 8 "
+    settings = [("daydreamer", 1, robot, 360_000), ("dominic", 2, "", 1_000_000)]
+    for name, text, setting in zip(names, said, settings, strict=True):
+        start = f"0.40 -m ursa train --quiet --out outputs/{name} "
+        assert text == start + asked.format(*setting)
+
+
 def test_a_training_that_dies_says_why(tmp_path):
     assert away("start", tmp_path, "bad", "--preset", "huge").returncode == 0
     waited = away("wait", tmp_path, 240)
@@ -133,7 +153,7 @@ def paced(home, *words):
     )
 
 
-def test_the_end_of_a_training_is_foretold_by_its_newer_half(tmp_path):
+def test_the_end_of_a_training_is_foretold_by_its_newest_pieces(tmp_path):
     """After a slow start 2 s for 1,000 steps: 6,000 more are 12 s from the last line, 5 s ago."""
     run = tmp_path / "outputs" / "slow"
     run.mkdir(parents=True)
@@ -155,8 +175,25 @@ def test_the_end_of_a_training_is_foretold_by_its_newer_half(tmp_path):
     assert (paced(tmp_path, 2).returncode, paced(tmp_path, 2).stdout) == (0, "")
 
 
-def test_a_pace_is_that_of_the_last_five_lines(tmp_path):
-    """5 s for 1,000 steps, 2 s from 8,000 on: the four newest gaps know nothing of the slow ones."""
+def test_minutes_in_which_something_is_compiled_are_no_pace(tmp_path):
+    """Two lines at 1 ms a step, one 100 s later, then 4 ms: as one robot alone begins."""
+    (tmp_path / "config.json").write_text('{"train": {"steps": 20000}}')
+    times = [1, 2, 102, 106, 110]
+    lines = [{"step": 1000 * (i + 1), "time": at} for i, at in enumerate(times)]
+    left = runpy.run_path(str(RUNS / "pace.py"))["left"]
+
+    def told(count):
+        text = "".join(json.dumps(line) + "\n" for line in lines[:count])
+        (tmp_path / "metrics.jsonl").write_text(text)
+        return left(tmp_path, 110)
+
+    assert [told(count)[1] for count in (1, 2, 3)] == [np.inf] * 3
+    assert told(4) == pytest.approx((4000, 4e-3, 16 * 4 - 4))
+    assert told(5) == pytest.approx((5000, 4e-3, 15 * 4))
+
+
+def test_a_pace_is_that_of_the_four_newest_pieces(tmp_path):
+    """5 s for 1,000 steps, 2 s from 8,000 on: the four newest know nothing of the slow ones."""
     (tmp_path / "config.json").write_text('{"train": {"steps": 20000}}')
     times = [*(5 * i for i in range(8)), *(40 + 2 * i for i in range(5))]
     lines = [{"step": 1000 * i, "time": at} for i, at in enumerate(times)]

@@ -1,4 +1,4 @@
-"""Averaged: reward during training as a mean over seeds, where no seed has a curve of its own.
+"""Averaged: reward during training as a mean over seeds, most of which have no curve of their own.
 
 A folder of results may hold such a file beside its seeds; figures draw it as one line and say so.
 """
