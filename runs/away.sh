@@ -3,7 +3,8 @@
 #   runs/away.sh start HOME NAME ARGS...       copies the source to HOME and trains there, detached
 #   runs/away.sh wait HOME SECONDS             until all have ended, one dies or the time is over
 #   runs/away.sh wait HOME SECONDS BY NAME...  and drops the NAMEs, one after the other, as long as
-#                                              somebody would end after BY (seconds since 1970)
+#                                              somebody would end after BY (seconds since 1970);
+#                                              who would end within a minute is let end
 #   python runs/pace.py HOME SECONDS           when each will end, and whether all do by then (else status 3)
 #   runs/away.sh drop HOME NAME                tells one to save and end; the others go on
 #   runs/away.sh bring HOME NAME OUT SEED...   packs settings, diary and agents (runs/pack.py)
@@ -11,12 +12,12 @@
 # into checkpoints that nobody could resume. Libraries are looked for in carry/, too.
 set -euo pipefail
 shopt -s nullglob
-(($# >= 3)) || { sed -n '2,12s/^# //p' "$0" >&2; exit 2; }
-what=$1 home=$2
+(($# >= 3)) || { sed -n '2,13s/^# //p' "$0" >&2; exit 2; }
+what=$1 home=$(realpath -m "$2")
 shift 2
 export PYTHONPATH=$home/carry:$home/src PYTHONDONTWRITEBYTECODE=1
-# A lone robot acts on the CPU while the GPU learns: without a hand-over to another thread, which
-# may have to be woken, a step of it takes 15 % less there.
+# A lone robot acts on the CPU while the GPU learns: quicker without a hand-over to another thread,
+# which may have to be woken.
 export JAX_CPU_ENABLE_ASYNC_DISPATCH=${JAX_CPU_ENABLE_ASYNC_DISPATCH-0}
 python=${PYTHON:-python3}
 
@@ -36,13 +37,19 @@ drop() {
   group=$(cat "$home/$1.pid")
   # In order: a GPU that others share does not like sudden deaths. One that has ended is forgotten.
   kill -TERM -- "-$group" 2>/dev/null || true
-  while kill -0 -- "-$group" 2>/dev/null; do sleep 1; done
+  for ((patience = ${PATIENCE:-60}; patience; patience--)); do
+    kill -0 -- "-$group" 2>/dev/null || break
+    sleep 1
+  done
+  kill -KILL -- "-$group" 2>/dev/null || true
   rm -f "$home/$1.log" "$home/$1.rc"
 }
 
+pace() { "$python" "$(dirname "$0")/pace.py" "$home" "$@"; }
+
 late() {  # whether one of those whose pace is known ends after $1
   local status=0
-  "$python" "$(dirname "$0")/pace.py" "$home" "$(($1 - $(date +%s)))" --known || status=$?
+  pace "$(($1 - $(date +%s)))" --known || status=$?
   ((status == 3))
 }
 
@@ -54,6 +61,7 @@ start)
   test -e "$home/src" || cp -r src runs "$home/"
   test -e "$home/carry" || ! test -e carry || cp -r carry "$home/"
   cd "$home"
+  rm -f "$name.rc"
   : > "$name.log"
   setsid bash -c 'echo $$ > "$1.pid"
     "$0" -m ursa train --quiet --out "outputs/$1" "${@:2}" >> "$1.log" 2>&1
@@ -61,15 +69,20 @@ start)
   ;;
 drop) drop "$1" ;;
 wait)
-  until=$((SECONDS + $1)) by=${2-} spare=("${@:3}") look=$SECONDS
+  look=${LOOK:-100}  # a pace needs some time to tell of a change
+  until=$((SECONDS + $1)) by=${2-} spare=("${@:3}") next=$((SECONDS + look))
+  if (($# > 1)) && ! { [[ $by =~ ^[0-9]+$ ]] && ((by > $(date +%s))); }; then
+    echo "BY is $by: want a time to come, in seconds since 1970 (date +%s)" >&2
+    exit 2
+  fi
   while ((SECONDS < until)); do
     while ((${#spare[@]})) && test -e "$home/${spare[0]}.rc"; do spare=("${spare[@]:1}"); done
-    if ((${#spare[@]} && SECONDS >= look)); then
-      look=$((SECONDS + ${LOOK:-60}))  # a pace needs some time to tell of a change
-      if late "$by"; then
+    if ((${#spare[@]} && SECONDS >= next)); then
+      if late "$by" && ! pace 60 --of "${spare[0]}" > /dev/null; then
         drop "${spare[0]}"
         spare=("${spare[@]:1}")
       fi
+      next=$((SECONDS + look))
     fi
     training=0
     for log in "$home"/*.log; do

@@ -1,8 +1,9 @@
 """When the trainings on a lent machine will end: `python runs/pace.py HOME [SECONDS]`.
 
 One line for each that is still at it: steps, milliseconds a step (median of the newest four pieces
-of its diary), seconds until its end. Exit status 3 says that one of them needs more than SECONDS,
-or has no pace yet (with `--known` it is left out): time to let another go (`runs/away.sh drop`).
+of its diary), seconds until its end, of one whose next line is overdue as if it came now. Exit
+status 3 says that one of them needs more than SECONDS, or has no pace yet (with `--known` it is
+left out): time to let another go (`runs/away.sh drop`).
 """
 
 import argparse
@@ -30,20 +31,21 @@ def left(run: Path, now: float) -> tuple[int, float, float]:
     pace = median((b["time"] - a["time"]) / (b["step"] - a["step"]) for a, b in pieces)
     last = found[-1]
     steps = json.loads((run / "config.json").read_text())["train"]["steps"]
-    end = last["time"] + pace * (steps - last["step"])
-    return last["step"], pace, end - now
+    since = min(now - last["time"], pace * (last["step"] - found[-2]["step"]))
+    return last["step"], pace, pace * (steps - last["step"]) - since
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("home", type=Path)
+    parser.add_argument("--of", metavar="NAME", default="*", help="only this one")
     parser.add_argument("seconds", type=float, nargs="?", default=math.inf)
     parser.add_argument(
         "--known", action="store_true", help="who has no pace yet is neither told nor late"
     )
     options = parser.parse_args()
     late = False
-    for log in sorted(options.home.glob("*.log")):
+    for log in sorted(options.home.glob(f"{options.of}.log")):
         if log.with_suffix(".rc").exists():
             continue
         steps, pace, needed = left(options.home / "outputs" / log.stem, time.time())

@@ -75,6 +75,18 @@ def test_of_a_single_mean_too_a_figure_is_drawn(folders):
     assert not axes.collections
 
 
+def test_a_figure_says_what_the_folder_says_of_its_mean(folders):
+    tell(folders / "daydreamer", LINES | {"note": "one of them fell"})
+    numbers = training.numbers(gather([folders / "daydreamer"], any_length=True))
+    assert numbers["notes"][-1] == "DayDreamer: one of them fell"
+
+
+def test_a_part_of_a_folder_is_not_drawn_by_the_mean_of_the_whole(folders):
+    tell(folders / "daydreamer", LINES)
+    (group,) = gather([folders / "daydreamer" / results.name(1)], any_length=True)
+    assert group.averaged is None
+
+
 @pytest.mark.parametrize(("seeds", "drawn"), [(2, "their own"), (3, "the mean")])
 def test_a_mean_is_drawn_where_it_is_over_more_seeds_than_have_a_curve(folders, seeds, drawn):
     tell(folders / "ursa", LINES | {"seeds": seeds})

@@ -120,11 +120,16 @@ def test_runs_that_share_a_gpu_begin_side_by_side_with_the_settings_of_their_nam
     there, idle = tmp_path / "there", tmp_path / "idle"
     idle.write_text('#!/bin/sh\necho "$XLA_PYTHON_CLIENT_MEM_FRACTION $*"\n')
     idle.chmod(0o755)
-    wrong = away(there, "alone-ursa-0", "alone-nobody-1", script="share.sh", PYTHON=str(idle))
+    server = tmp_path / "nvidia-cuda-mps-control"  # answers as if it ran
+    server.write_text(f'#!/bin/sh\necho "$(cat)$*" >> {tmp_path}/asked\n')
+    server.chmod(0o755)
+    settings = {"PYTHON": str(idle), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    wrong = away(there, "alone-ursa-0", "alone-nobody-1", script="share.sh", **settings)
     assert (wrong.returncode, wrong.stderr[:20]) == (2, "alone-nobody-1: want")
     assert not there.exists()
     names = ("alone-daydreamer-1", "forward-dominic-2")
-    assert away(there, *names, script="share.sh", PYTHON=str(idle)).returncode == 0
+    assert away(there, *names, script="share.sh", **settings).returncode == 0
+    assert (tmp_path / "asked").read_text() == "get_server_list\n"  # not begun twice
     assert abs(int((there / "begun").read_text()) - time.time()) < 60
     assert away("wait", there, 60).returncode == 0
     said = [(there / f"{name}.log").read_text() for name in names]
@@ -154,7 +159,7 @@ def paced(home, *words):
 
 
 def test_the_end_of_a_training_is_foretold_by_its_newest_pieces(tmp_path):
-    """After a slow start 2 s for 1,000 steps: 6,000 more are 12 s from the last line, 5 s ago."""
+    """After a slow start 2 s for 1,000 steps: 6,000 more are 12 s from the last line, 1 s ago."""
     run = tmp_path / "outputs" / "slow"
     run.mkdir(parents=True)
     (tmp_path / "slow.log").touch()
@@ -162,11 +167,12 @@ def test_the_end_of_a_training_is_foretold_by_its_newest_pieces(tmp_path):
     assert (early.returncode, early.stdout) == (3, "slow: 0 steps, inf ms a step, inf s to go\n")
     assert paced(tmp_path, 1e9, "--known").returncode == 0
     (run / "config.json").write_text('{"train": {"steps": 10000}}')
-    ago = [105, 11, 9, 7, 5]  # seconds, of steps 0 to 4,000
+    ago = [101, 7, 5, 3, 1]  # seconds, of steps 0 to 4,000
     now = time.time()
     lines = [{"step": 1000 * i, "time": now - t} for i, t in enumerate(ago)]
     (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"st')
-    assert runpy.run_path(str(RUNS / "pace.py"))["left"](run, now) == pytest.approx((4000, 2e-3, 7))
+    left = runpy.run_path(str(RUNS / "pace.py"))["left"]
+    assert left(run, now) == pytest.approx((4000, 2e-3, 11))
     told = paced(tmp_path, 60)
     assert told.returncode == 0
     assert re.fullmatch(r"slow: 4,000 steps, 2.00 ms a step, -?\d+ s to go\n", told.stdout)
@@ -190,6 +196,7 @@ def test_minutes_in_which_something_is_compiled_are_no_pace(tmp_path):
     assert [told(count)[1] for count in (1, 2, 3)] == [np.inf] * 3
     assert told(4) == pytest.approx((4000, 4e-3, 16 * 4 - 4))
     assert told(5) == pytest.approx((5000, 4e-3, 15 * 4))
+    assert left(tmp_path, 1000)[2] == 15 * 4 - 4  # a line is overdue: as if it came now
 
 
 def test_a_pace_is_that_of_the_four_newest_pieces(tmp_path):
@@ -202,15 +209,15 @@ def test_a_pace_is_that_of_the_four_newest_pieces(tmp_path):
     assert left(tmp_path, 50) == pytest.approx((12000, 2e-3, 14))  # 8,000 steps from 48 s on
 
 
-def sleeper(home, name, pace):
-    """A training that never ends, at so many milliseconds a step."""
+def sleeper(home, name, pace, *program):
+    """A training that never ends, of which 6,000 steps are left at `pace` milliseconds each."""
     run = home / "outputs" / name
     run.mkdir(parents=True)
     (run / "config.json").write_text('{"train": {"steps": 10000}}')
     lines = [{"step": 1000 * i, "time": time.time() + (i - 4) * pace} for i in range(5)]
     (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     (home / f"{name}.log").touch()
-    process = subprocess.Popen(["sleep", "100"], start_new_session=True)
+    process = subprocess.Popen(program or ["sleep", "100"], start_new_session=True)
     threading.Thread(target=process.wait, daemon=True).start()  # the dead are to be gone
     (home / f"{name}.pid").write_text(str(process.pid))
     return process
@@ -233,3 +240,38 @@ def test_who_may_be_spared_is_dropped_so_that_the_others_end_in_time(tmp_path):
     finally:
         for process in (*processes.values(), ended):
             process.kill()
+
+
+def test_who_would_end_within_a_minute_is_not_dropped_for_another(tmp_path):
+    slow, quick = sleeper(tmp_path, "slow", 100), sleeper(tmp_path, "quick", 5)
+    try:  # 600 and 30 seconds to go
+        waited = away("wait", tmp_path, 4, int(time.time()) + 60, "quick", LOOK="1")
+        assert waited.returncode == 0, waited.stderr
+        assert "slow: 4,000 steps" in waited.stdout
+        assert "dropping" not in waited.stdout
+    finally:
+        slow.kill()
+        quick.kill()
+
+
+def test_who_does_not_end_when_told_to_is_ended(tmp_path):
+    deaf = sleeper(tmp_path, "deaf", 1, "sh", "-c", "trap '' TERM; sleep 100")
+    time.sleep(0.5)
+    assert away("drop", tmp_path, "deaf", PATIENCE="1").returncode == 0
+    assert deaf.wait(10) == -9
+
+
+@pytest.mark.parametrize("by", ["first", "1690"])
+def test_a_time_that_is_none_or_over_drops_nobody(tmp_path, by):
+    refused = away("wait", tmp_path, 1, by, "first")
+    assert (refused.returncode, refused.stderr[:14]) == (2, f"BY is {by}: want"[:14])
+
+
+def test_a_name_that_is_begun_again_has_not_ended(tmp_path):
+    idle = tmp_path / "idle"
+    idle.write_text("#!/bin/sh\nsleep 1\n")
+    idle.chmod(0o755)
+    (tmp_path / "again.rc").write_text("1")
+    assert away("start", tmp_path, "again", PYTHON=str(idle)).returncode == 0
+    assert away("wait", tmp_path, 20).returncode == 0
+    assert (tmp_path / "again.rc").read_text() == "0\n"

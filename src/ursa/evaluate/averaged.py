@@ -22,6 +22,7 @@ class Averaged:
 
     seeds: int
     curve: Curve
+    note: str = ""  # what a figure says of it, besides
 
 
 def averaged(folder: Path) -> Averaged | None:
@@ -33,6 +34,7 @@ def averaged(folder: Path) -> Averaged | None:
     try:
         read = durable.from_json(durable.read_bounded(path, LARGEST))
         seeds, steps = int(read["seeds"]), [int(it) for it in read["steps"]]
+        note = str(read.get("note", ""))
         reward = [float(it) for it in read["reward"]]
         pairs = zip(steps, reward, strict=True)
         found = curve({"step": step, REWARD: value} for step, value in pairs)
@@ -41,4 +43,4 @@ def averaged(folder: Path) -> Averaged | None:
     sound = seeds > 0 and np.isfinite(reward).all() and (np.diff(steps, prepend=0) > 0).all()
     if found is None or not sound:
         raise UserError(wanted)
-    return Averaged(seeds, found)
+    return Averaged(seeds, found, note)

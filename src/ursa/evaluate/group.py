@@ -198,8 +198,9 @@ def _with_averages(groups: Sequence[Group], homes: Mapping[Source, Path]) -> lis
     """The groups with what the folder of all their seeds knows of their training."""
 
     def told(group: Group) -> Averaged | None:
-        places = {homes[it.source] for it in group.seeds}
-        return averaged.averaged(places.pop()) if len(places) == 1 else None
+        place, *more = {homes[it.source] for it in group.seeds}
+        whole = not more and len(files(place)) == len(group.seeds)
+        return averaged.averaged(place) if whole else None
 
     return [replace(group, averaged=told(group)) for group in groups]
 

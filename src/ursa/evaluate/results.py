@@ -1,7 +1,8 @@
 """Results: what was measured of one trained agent, as raw numbers in one JSON file.
 
-Every table and figure is computed from these files alone (`ursa reproduce --from-results`). A
-number that is not finite is written as it is ("nan") and told when it is read, never averaged.
+Every table and figure is computed from these files (`ursa reproduce --from-results`), that of the
+rewards during training also from means that `averaged` reads. A number that is not finite is
+written as it is ("nan") and told when it is read, never averaged.
 """
 
 import json

@@ -47,6 +47,7 @@ def numbers(groups: Sequence[Group]) -> Numbers | None:
     told["n"] |= {label: it.seeds for label, it in together.items()}
     notes = [UNLIKE] if {"ursa", "daydreamer"} <= {it.method for it in shown} else []
     notes += [f"{' and '.join(together)}: {AVERAGED}"] if together else []
+    notes += [f"{label}: {it.note}" for label, it in together.items() if it.note]
     more = {
         "notes": [*notes, *lacking([it for it in groups if it.label not in together], kept)],
         "series": sorted(series, key=lambda it: order.index(it["label"])),
