@@ -231,7 +231,7 @@ def test_who_may_be_spared_is_dropped_so_that_the_others_end_in_time(tmp_path):
         names, soon = ("ended", "first", "second"), int(time.time()) + 60
         early = away("wait", tmp_path, 4, soon + 3600, *names, LOOK="1")
         assert (early.returncode, "dropping" in early.stdout) == (0, False)
-        waited = away("wait", tmp_path, 6, soon, *names, LOOK="2")
+        waited = away("wait", tmp_path, 12, soon, *names, LOOK="1")
         assert waited.returncode == 0, waited.stderr
         assert re.findall("dropping (.*)", waited.stdout) == ["first", "second"]
         assert [name for name, it in processes.items() if it.poll() is None] == ["kept"]
