@@ -31,17 +31,20 @@ progress() {
   done
 }
 
+signal() { kill "$2" -- "-$(cat "$home/$1.pid")" 2>/dev/null; }
+
 drop() {
   test -e "$home/$1.log" || return 0
   echo "dropping $1"
-  group=$(cat "$home/$1.pid")
-  # In order: a GPU that others share does not like sudden deaths. One that has ended is forgotten.
-  kill -TERM -- "-$group" 2>/dev/null || true
-  for ((patience = ${PATIENCE:-60}; patience; patience--)); do
-    kill -0 -- "-$group" 2>/dev/null || break
-    sleep 1
-  done
-  kill -KILL -- "-$group" 2>/dev/null || true
+  if ! test -e "$home/$1.rc"; then  # else it has ended, and is only forgotten
+    # In order, if it can: a GPU that others share does not like sudden deaths.
+    signal "$1" -TERM || true
+    for ((patience = ${PATIENCE:-60}; patience; patience--)); do
+      signal "$1" -0 || break
+      sleep 1
+    done
+    signal "$1" -KILL || true
+  fi
   rm -f "$home/$1.log" "$home/$1.rc"
 }
 
@@ -61,7 +64,7 @@ start)
   test -e "$home/src" || cp -r src runs "$home/"
   test -e "$home/carry" || ! test -e carry || cp -r carry "$home/"
   cd "$home"
-  rm -f "$name.rc"
+  rm -f "$name.rc" "$name.pid"
   : > "$name.log"
   setsid bash -c 'echo $$ > "$1.pid"
     "$0" -m ursa train --quiet --out "outputs/$1" "${@:2}" >> "$1.log" 2>&1
@@ -71,8 +74,8 @@ drop) drop "$1" ;;
 wait)
   look=${LOOK:-100}  # a pace needs some time to tell of a change
   until=$((SECONDS + $1)) by=${2-} spare=("${@:3}") next=$((SECONDS + look))
-  if (($# > 1)) && ! { [[ $by =~ ^[0-9]+$ ]] && ((by > $(date +%s))); }; then
-    echo "BY is $by: want a time to come, in seconds since 1970 (date +%s)" >&2
+  if (($# > 1)) && ! { [[ $by =~ ^[0-9]+$ ]] && ((by > $(date +%s) - 3600)); }; then
+    echo "BY is $by: want a time, in seconds since 1970 (date +%s), at most an hour ago" >&2
     exit 2
   fi
   while ((SECONDS < until)); do
@@ -86,7 +89,11 @@ wait)
     fi
     training=0
     for log in "$home"/*.log; do
-      ended=${log%.log}.rc
+      name=$(basename "$log" .log) ended=${log%.log}.rc
+      # Its pid comes a moment after its log, and how it ended is written before it goes.
+      if test -s "$home/$name.pid" && ! signal "$name" -0 && ! test -e "$ended"; then
+        echo "a kill" > "$ended"
+      fi
       if ! test -e "$ended"; then
         training=1
       elif test "$(cat "$ended")" != 0; then

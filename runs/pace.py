@@ -29,9 +29,9 @@ def left(run: Path, now: float) -> tuple[int, float, float]:
     if len(pieces) < FEWEST:
         return 0, math.inf, math.inf
     pace = median((b["time"] - a["time"]) / (b["step"] - a["step"]) for a, b in pieces)
-    last = found[-1]
+    before, last = pieces[-1]
     steps = json.loads((run / "config.json").read_text())["train"]["steps"]
-    since = min(now - last["time"], pace * (last["step"] - found[-2]["step"]))
+    since = min(now - last["time"], pace * (last["step"] - before["step"]))
     return last["step"], pace, pace * (steps - last["step"]) - since
 
 

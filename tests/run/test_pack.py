@@ -118,27 +118,30 @@ def test_a_training_outlives_the_command_that_began_it(program, tmp_path):
 
 def test_runs_that_share_a_gpu_begin_side_by_side_with_the_settings_of_their_names(tmp_path):
     there, idle = tmp_path / "there", tmp_path / "idle"
-    idle.write_text('#!/bin/sh\necho "$XLA_PYTHON_CLIENT_MEM_FRACTION $*"\n')
+    told = 'echo "$XLA_PYTHON_CLIENT_MEM_FRACTION $*"'
+    idle.write_text(f'#!/bin/sh\ntest "$2" = ursa || exec {sys.executable} "$@"\n{told}\n')
     idle.chmod(0o755)
     server = tmp_path / "nvidia-cuda-mps-control"  # answers as if it ran
     server.write_text(f'#!/bin/sh\necho "$(cat)$*" >> {tmp_path}/asked\n')
     server.chmod(0o755)
-    settings = {"PYTHON": str(idle), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    wrong = away(there, "alone-ursa-0", "alone-nobody-1", script="share.sh", **settings)
-    assert (wrong.returncode, wrong.stderr[:20]) == (2, "alone-nobody-1: want")
+    machine = {"PYTHON": str(idle), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    for odd in ("alone-nobody-1", "forward-ursa-2ms-0", "alone-ursa"):
+        wrong = away(there, "alone-ursa-0", odd, script="share.sh", **machine)
+        assert (wrong.returncode, wrong.stderr[: len(odd) + 6]) == (2, f"{odd}: want")
     assert not there.exists()
     names = ("alone-daydreamer-1", "forward-dominic-2")
-    assert away(there, *names, script="share.sh", **settings).returncode == 0
+    assert away(there, *names, script="share.sh", **machine).returncode == 0
     assert (tmp_path / "asked").read_text() == "get_server_list\n"  # not begun twice
     assert abs(int((there / "begun").read_text()) - time.time()) < 60
     assert away("wait", there, 60).returncode == 0
     said = [(there / f"{name}.log").read_text() for name in names]
-    asked = "--method {} --preset paper --seed {} {}--train.checkpoint-every {}\n"
+    asked = "--robot a1 --task forward --method {} {}--preset paper --seed {}"
     robot = "--train.robots 1 --settle 0.05 --train.steps 360000 --train.steps-per-update 8 "
-    settings = [("daydreamer", 1, robot, 360_000), ("dominic", 2, "", 1_000_000)]
-    for name, text, setting in zip(names, said, settings, strict=True):
+    settings = [("daydreamer", robot, 1, 360_000), ("dominic", "", 2, 1_000_000)]
+    for name, text, (*setting, steps) in zip(names, said, settings, strict=True):
         start = f"0.40 -m ursa train --quiet --out outputs/{name} "
-        assert text == start + asked.format(*setting)
+        end = f" --train.checkpoint-every {steps}\n"
+        assert text == start + asked.format(*setting) + end
 
 
 def test_a_training_that_dies_says_why(tmp_path):
@@ -261,8 +264,16 @@ def test_who_does_not_end_when_told_to_is_ended(tmp_path):
     assert deaf.wait(10) == -9
 
 
+def test_who_was_killed_is_waited_for_no_longer(tmp_path):
+    killed = sleeper(tmp_path, "killed", 1)
+    killed.kill()
+    killed.wait()
+    waited = away("wait", tmp_path, 60)
+    assert (waited.returncode, waited.stdout[:25]) == (1, "killed: ended with a kill")
+
+
 @pytest.mark.parametrize("by", ["first", "1690"])
-def test_a_time_that_is_none_or_over_drops_nobody(tmp_path, by):
+def test_a_time_that_is_none_or_long_over_drops_nobody(tmp_path, by):
     refused = away("wait", tmp_path, 1, by, "first")
     assert (refused.returncode, refused.stderr[:14]) == (2, f"BY is {by}: want"[:14])
 

@@ -67,18 +67,15 @@ class Setting:
 
     def fresh(self, run: Run) -> list[str]:
         """The command that trains it from the start."""
+        seeds = str(self.many(source(run)))
+        return ["train", *self.words(run), "--seeds", seeds, "--out", str(self.place(run))]
+
+    def words(self, run: Run) -> list[str]:
+        """What is trained, in words of `ursa train`: all but seeds and place."""
         own = source(run)
         words = [*own.words, *(own.full if self.preset in FULL else ())]
         words += own.like_paper if self.preset == "paper" else ()
-        size = [
-            "--preset",
-            self.sized(run),
-            "--seeds",
-            str(self.many(own)),
-            "--out",
-            str(self.place(run)),
-        ]
-        return ["train", "--robot", "a1", "--task", own.task, *words, *size]
+        return ["--robot", "a1", "--task", own.task, *words, "--preset", self.sized(run)]
 
     def measure(self, run: Run) -> list[list[str]]:
         """The commands that measure it, where results are missing."""

@@ -30,8 +30,7 @@ def numbers(groups: Sequence[Group]) -> Numbers | None:
         if it.averaged is not None and it.averaged.seeds > curves.get(it.label, 0)
     }
     kept = [it for it in kept if it.label not in together]
-    own = {it.label for it in kept}
-    shown = [it for it in groups if it.label in own or it.label in together]
+    shown = [it for it in groups if it.label in curves or it.label in together]
     if not shown:
         return None
     series = [_series(group) for group in kept]
