@@ -8,11 +8,15 @@
 #   python runs/pace.py HOME SECONDS           when each will end, and whether all do by then (else status 3)
 #   runs/away.sh drop HOME NAME                tells one to save and end; the others go on
 #   runs/away.sh bring HOME NAME OUT SEED...   packs settings, diary and agents (runs/pack.py)
+#   runs/away.sh home HOME OUT                 the same of all seeds of everyone who has ended since
+#                                              this was last done, into OUT/NAME
+# A machine that goes back when nobody calls is best given its calls beforehand, one right after the
+# other, each of them `wait` and then `home`: what has ended is out of danger.
 # ARGS are those of `ursa train`; with `--train.checkpoint-every` as long as the run, no time goes
 # into checkpoints that nobody could resume. Libraries are looked for in carry/, too.
 set -euo pipefail
 shopt -s nullglob
-(($# >= 3)) || { sed -n '2,13s/^# //p' "$0" >&2; exit 2; }
+(($# >= 3)) || { sed -n '2,16s/^# //p' "$0" >&2; exit 2; }
 what=$1 home=$(realpath -m "$2")
 shift 2
 export PYTHONPATH=$home/carry:$home/src PYTHONDONTWRITEBYTECODE=1
@@ -48,6 +52,8 @@ drop() {
   rm -f "$home/$1.log" "$home/$1.rc"
 }
 
+pack() { JAX_PLATFORMS=cpu "$python" "$home/runs/pack.py" "$home/outputs/$1" "${@:2}"; }
+
 pace() { "$python" "$(dirname "$0")/pace.py" "$home" "$@"; }
 
 late() {  # whether one of those whose pace is known ends after $1
@@ -64,7 +70,7 @@ start)
   test -e "$home/src" || cp -r src runs "$home/"
   test -e "$home/carry" || ! test -e carry || cp -r carry "$home/"
   cd "$home"
-  rm -f "$name.rc" "$name.pid"
+  rm -f "$name.rc" "$name.pid" "$name.home"
   : > "$name.log"
   setsid bash -c 'echo $$ > "$1.pid"
     "$0" -m ursa train --quiet --out "outputs/$1" "${@:2}" >> "$1.log" 2>&1
@@ -112,10 +118,21 @@ bring)
     echo "$1 is still training: wait first" >&2
     exit 1
   fi
-  JAX_PLATFORMS=cpu "$python" "$home/runs/pack.py" "$home/outputs/$1" "$2" --seeds "${@:3}"
+  pack "$1" "$2" --seeds "${@:3}"
+  ;;
+home)
+  packing=()
+  for ended in "$home"/*.rc; do
+    name=$(basename "$ended" .rc)
+    if test -e "$home/$name.home" || test "$(cat "$ended")" != 0; then continue; fi
+    { pack "$name" "$1/$name" && touch "$home/$name.home"; } &
+    packing+=($!)
+  done
+  for one in "${packing[@]}"; do wait "$one" || failed=1; done
+  exit "${failed-0}"
   ;;
 *)
-  echo "$what: want start, wait, drop or bring" >&2
+  echo "$what: want start, wait, drop, bring or home" >&2
   exit 2
   ;;
 esac

@@ -1,15 +1,12 @@
 #!/usr/bin/env bash
 # Runs at full size side by side on one lent GPU, a program for each: runs/share.sh HOME NAME...
 # NAME is a run of `ursa reproduce` and a seed: alone-ursa-0, forward-dominic-1 (runs/words.py). They
-# go on when this has ended; HOME/begun is when the first began. With a machine that goes back after
-# half an hour, NAME making room if need be:
-#   runs/away.sh wait HOME SECONDS $(($(cat HOME/begun) + 1680)) NAME
-#   runs/away.sh bring HOME NAME OUT SEED
+# go on when this has ended; HOME/begun is when the first began (runs/lease.sh for the rest).
 # One H200 under MPS makes about 100 updates a second for all of them, and a robot alone is told
-# 45,000, 32 robots 31,250: by that three robots alone take 25 minutes and four 30, with two or three
-# more to compile and to save. No such set has been run to its end yet.
+# 45,000, 32 robots 31,250: by that two robots alone and a program of 32 robots take 20 minutes, with
+# two or three more to compile and to save. No such set has been run to its end yet.
 set -euo pipefail
-(($# >= 2)) || { sed -n '2,10s/^# //p' "$0" >&2; exit 2; }
+(($# >= 2)) || { sed -n '2,7s/^# //p' "$0" >&2; exit 2; }
 home=$(realpath -m "$1")
 cd "$(dirname "$0")/.."
 shift

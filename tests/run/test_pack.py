@@ -5,6 +5,7 @@ import json
 import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -116,6 +117,65 @@ def test_a_training_outlives_the_command_that_began_it(program, tmp_path):
     assert [learnt(home, seed, 2).steps[-1] for seed in (0, 1)] == [320, 320]
 
 
+def test_who_has_ended_is_brought_home_once_while_the_others_go_on(point, tmp_path):
+    """Of four runs one has ended well, one badly, one in part; one is still training."""
+    there, early = tmp_path / "there", publish.FORMAT | {"steps": "512"}
+    there.mkdir()
+    for name in ("src", "runs"):
+        (there / name).symlink_to(RUNS.parent / name)
+    for name in ("done", "early", "failed", "training"):
+        shutil.copytree(point, there / "outputs" / name)
+    file = there / "outputs" / "early" / "agent" / "seed_0" / "agent.safetensors"
+    file.write_bytes(safetensors.numpy.save(arrays(file), metadata=early))
+    for name, ended in (("done", 0), ("early", 0), ("failed", 1)):
+        (there / f"{name}.rc").write_text(f"{ended}\n")
+    told = away("home", there, tmp_path / "out")
+    assert told.returncode == 1  # of the one that is not at its end
+    assert "early" in told.stderr
+    assert "512 of 640 steps" in told.stderr
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["done"]
+    home = unpacked((tmp_path / "out" / "done").iterdir(), tmp_path / "home")
+    assert Agent.load(home).steps == 640
+    (there / "early.rc").unlink()
+    (there / "training.rc").write_text("0\n")
+    again = away("home", there, tmp_path / "next")
+    assert again.returncode == 0, again.stderr
+    assert [path.name for path in (tmp_path / "next").iterdir()] == ["training"]
+    assert away("home", there, tmp_path / "last").returncode == 0
+    assert not (tmp_path / "last").exists()
+
+
+def test_a_lease_is_calls_that_wait_drop_and_bring_home(point, tmp_path):
+    """The last name makes room first, the first never; where nothing was begun nothing begins."""
+    there, out = tmp_path / "there", tmp_path / "out"
+    lost = away(there, out, script="lease.sh")
+    assert (lost.returncode, "another machine" in lost.stderr) == (1, True)
+    assert not there.exists()
+    processes = {name: sleeper(there, name, 100) for name in ("first", "second", "third")}
+    for name in ("src", "runs"):
+        (there / name).symlink_to(RUNS.parent / name)
+    (there / "names").write_text("first\nsecond\nthird\n")
+    (there / "begun").write_text(str(int(time.time()) - 1600))
+    try:
+        told = away(there, out, script="lease.sh", CALL="12", LOOK="1")
+        assert told.returncode == 0, told.stderr
+        assert re.findall("dropping (.*)", told.stdout) == ["third", "second"]
+        assert [name for name, it in processes.items() if it.poll() is None] == ["first"]
+        shutil.rmtree(there / "outputs" / "first")
+        shutil.copytree(point, there / "outputs" / "first")
+        (there / "first.rc").write_text("0\n")
+        begun = time.monotonic()
+        told = away(there, out, script="lease.sh", CALL="60")
+        assert told.returncode == 0, told.stderr
+        assert time.monotonic() - begun < 30
+        assert sorted(path.name for path in (out / "first").iterdir()) == ["rest.tgz", "seed_0.tgz"]
+        (there / "begun").write_text(str(int(time.time()) - 4000))  # too late to wait
+        assert away(there, out, script="lease.sh").returncode == 0
+    finally:
+        for process in processes.values():
+            process.kill()
+
+
 def test_runs_that_share_a_gpu_begin_side_by_side_with_the_settings_of_their_names(tmp_path):
     there, idle = tmp_path / "there", tmp_path / "idle"
     told = 'echo "$XLA_PYTHON_CLIENT_MEM_FRACTION $*"'
@@ -130,10 +190,11 @@ def test_runs_that_share_a_gpu_begin_side_by_side_with_the_settings_of_their_nam
         assert (wrong.returncode, wrong.stderr[: len(odd) + 6]) == (2, f"{odd}: want")
     assert not there.exists()
     names = ("alone-daydreamer-1", "forward-dominic-2")
-    assert away(there, *names, script="share.sh", **machine).returncode == 0
+    first = away(there, tmp_path / "out", *names, script="lease.sh", CALL="60", **machine)
+    assert (first.returncode, "config.json" in first.stderr) == (1, True)  # which nobody wrote
+    assert (there / "names").read_text().split() == list(names)
     assert (tmp_path / "asked").read_text() == "get_server_list\n"  # not begun twice
     assert abs(int((there / "begun").read_text()) - time.time()) < 60
-    assert away("wait", there, 60).returncode == 0
     said = [(there / f"{name}.log").read_text() for name in names]
     asked = "--robot a1 --task forward --method {} {}--preset paper --seed {}"
     robot = "--train.robots 1 --settle 0.05 --train.steps 360000 --train.steps-per-update 8 "

@@ -161,15 +161,72 @@ def test_robots_do_not_wait_for_an_update_until_the_next_is_due(monkeypatch):
 
     while trainer.column < 20:
         trainer.turn()
+    trainer.settle()
     trainer.deputy.change()  # what the update of column 16 brought
     monkeypatch.setattr(Deputy, "_arrived", slow)
     while trainer.column < 24:  # an update at 20, which does not end
         trainer.turn()
+    trainer.settle()
     assert trainer.deputy._coming is not None
     assert not trainer.deputy._coming.done()
     threading.Timer(0.2, done.set).start()
     trainer.turn()
     assert done.is_set()
+
+
+def slowly(trainer, free):
+    """From now on, handing an update to the device takes until `free` is set."""
+    trainer.settle()
+    learn = trainer.programs.learn
+
+    def handed(*given):
+        assert free.wait(60)
+        return learn(*given)
+
+    trainer.programs = replace(trainer.programs, learn=handed)
+
+
+@pytest.mark.parametrize(("robots", "columns"), [(1, 4), (4, 1)])
+def test_robots_step_while_an_update_is_handed_over(robots, columns):
+    """Until they need what it brings: those of a round of four columns, or those of one."""
+    shape = {"robots": robots, "length": 8 // robots}
+    trainer, free = Trainer(replace(ALONE, train=replace(ALONE.train, **shape))), threading.Event()
+    while trainer.steps < 20 * columns // 4 * robots:
+        trainer.turn()
+    begun = trainer.column
+    slowly(trainer, free)
+    for _ in range(columns):
+        trainer.turn()
+    assert trainer.column == begun + columns
+    assert not trainer._learning.done()
+    threading.Timer(0.2, free.set).start()
+    trainer.turn()
+    assert free.is_set()
+
+
+def test_an_update_that_fails_ends_the_run_at_the_next_round():
+    trainer = Trainer(ALONE)
+
+    def broken(*given):
+        raise MemoryError("no room for an update")
+
+    trainer.programs = replace(trainer.programs, learn=broken)
+    for _ in range(4):
+        trainer.turn()
+    for _ in range(2):  # and it is not forgotten, whoever asks
+        with pytest.raises(MemoryError, match="no room"):
+            trainer.turn()
+    with pytest.raises(MemoryError, match="no room"):
+        trainer.tree()
+
+
+def test_metrics_are_told_once():
+    """Updates at columns 16 and 20, of two seeds."""
+    trainer = Trainer(ALONE)
+    while trainer.column < 22:
+        trainer.turn()
+    assert [it.shape for it in trainer.told()] == [(2, len(trainer.names))] * 2
+    assert trainer.told() == []
 
 
 def test_an_agent_that_is_replaced_between_two_updates_acts_from_the_next_round_on():

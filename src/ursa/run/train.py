@@ -98,7 +98,7 @@ class Loop:
         self.progress, self._started = progress, time.monotonic() - seconds
         self._log_every = max(1, train.log_every // train.robots)
         self._save_every = max(1, train.checkpoint_every // train.robots)
-        self._diary, self._learnt = Diary(trainer.config.seeds), []
+        self._diary = Diary(trainer.config.seeds)
         self._lived: Outcome | None = None  # of the last column, not in the diary yet
         self._saved = trainer.column
         self._compiled: set[str] = set()  # programs that this process has used
@@ -107,9 +107,7 @@ class Loop:
         """Until the end or until told to stop; what was done is saved either way."""
         trainer, asked = self.trainer, Asked() if asked is None else asked
         while trainer.column < trainer.plan.columns and not stop() and not asked():
-            self._lived, metrics = self._turn(asked)
-            if metrics is not None:
-                self._learnt.append(metrics)
+            self._lived = self._turn(asked)
             column = trainer.column
             if column % self._log_every == 0 or column % self._save_every == 0:
                 self.line()
@@ -122,7 +120,7 @@ class Loop:
                 self.line()
             self.save()
 
-    def _turn(self, asked: Asked) -> tuple[Outcome, Any]:
+    def _turn(self, asked: Asked) -> Outcome:
         """One column; says so where that means to compile, and what it takes is no one's pace."""
         trainer = self.trainer
         new = used(trainer.plan, trainer.column) - self._compiled
@@ -132,6 +130,7 @@ class Loop:
         self.progress.pause(compiling(new))
         with asked.answering(COMPILING):
             found = trainer.turn(self._write)
+            trainer.settle()
         if UPDATE in self._compiled:
             self.progress.start(trainer.steps)
         return found
@@ -150,11 +149,11 @@ class Loop:
         """Tell what happened since the last line; roll back who needs it."""
         self._note()
         trainer = self.trainer
-        events = {**self._diary.close(), **fetched(trainer, self._learnt)}
-        if self._learnt:
-            told = np.stack(jax.device_get(self._learnt))  # (columns, seeds, metrics)
-            rollback.watch(trainer, told[..., trainer.names.index(rollback.DROPPED)], self.out)
-        self._learnt = []
+        told = jax.device_get(trainer.told())
+        events = {**self._diary.close(), **fetched(trainer, told)}
+        if told:
+            dropped = trainer.names.index(rollback.DROPPED)
+            rollback.watch(trainer, np.stack(told)[..., dropped], self.out)
         events |= {
             "learn/updates": trainer.updates,
             "learn/failures": trainer.trouble.failures.tolist(),
@@ -184,11 +183,11 @@ class Loop:
         publish(trainer.learner, trainer.config, trainer.steps, self.out / "agent")
 
 
-def fetched(trainer: Trainer, learnt: list[Any]) -> dict[str, list[float]]:
+def fetched(trainer: Trainer, told: list[Any]) -> dict[str, list[float]]:
     """Means of the updates since the last line, and the state of the skill corridor."""
     found: dict[str, Any] = {}
-    if learnt:
-        means = np.mean(jax.device_get(learnt), axis=0)  # (seeds, metrics)
+    if told:
+        means = np.mean(told, axis=0)  # (seeds, metrics)
         found = {name: means[:, i].tolist() for i, name in enumerate(trainer.names)}
     law = jax.device_get(trainer.programs.law_metrics(trainer.learner))
     return found | {name: np.asarray(value).tolist() for name, value in law.items()}

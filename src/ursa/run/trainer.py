@@ -2,12 +2,15 @@
 
 act on row t  ->  learn from row t (the device works)  ->  robots step to row t + 1 (the host)
 
+An update is thousands of kernels, and whoever hands them to a device is kept busy by that, so a
+thread of its own does it while the robots step.
 With few robots an update comes every so many columns only: a round. The rows between wait on the
 host and go into replay and repertoire together with the row that brings the update; and a deputy
 acts on the host, so that robots do not wait for the learner (see `ursa.run.deputy`).
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import fields
 from typing import Any
 
@@ -20,6 +23,7 @@ from ursa import replay
 from ursa.agent import act as acting
 from ursa.agent.state import policy
 from ursa.config import Config
+from ursa.env.arena import Outcome
 from ursa.run.collect import Collector
 from ursa.run.deputy import Deputy, packing
 from ursa.run.learner import Learner, metric_names
@@ -42,6 +46,9 @@ class Trainer:
             self.arena, config.seeds, train.robots, config.skill.skill_period, config.seed
         )
         newborn = newborns(self.plan)
+        self._hand = ThreadPoolExecutor(1, thread_name_prefix="learner")
+        self._learning: Future[None] | None = None
+        self._told: list[Any] = []  # metrics of the updates that nobody has asked for yet
         self._leaves, self._parts = jax.tree.leaves(newborn), parts_of(newborn)
         self.deputy = Deputy(self._mind()) if self.plan.stride > 1 else None
         self.names = metric_names(self.plan, newborn)
@@ -57,16 +64,19 @@ class Trainer:
     @property
     def learner(self) -> Learner:
         """All seeds; put together when asked for, because programs take leaves."""
+        self.settle()
         return jax.tree.unflatten(self._parts.learner, self._leaves)
 
     @learner.setter
     def learner(self, learner: Learner) -> None:
+        self.settle()
         self._leaves = jax.tree.leaves(learner)
         if self.deputy is not None:
             self.deputy.receive(packing(self._mind()))
 
     def _mind(self) -> list[Any]:
         """What acting reads of the learner."""
+        self.settle()
         return self._parts.acting(self._leaves)
 
     def _near(self, tree: Any) -> Any:
@@ -80,24 +90,34 @@ class Trainer:
         """Control steps of a seed so far."""
         return self.column * self.config.train.robots
 
-    def turn(self, meanwhile: Callable[[], None] = lambda: None) -> tuple[Any, Any]:
-        """One column: act, learn, step. Returns the outcome and the (unfetched) metrics.
+    def settle(self) -> None:
+        """Wait until all that was to be learnt is with the device, which may still work at it."""
+        if self._learning is not None:
+            self._learning.result()
+            self._learning = None
 
-        `meanwhile` is done while acting is computed.
-        """
+    def told(self) -> list[Any]:
+        """Metrics of every round with updates since this was last asked; (seeds, metrics) each."""
+        self.settle()
+        told, self._told = self._told, []
+        return told
+
+    def turn(self, meanwhile: Callable[[], None] = lambda: None) -> Outcome:
+        """One column: act, learn, step. `meanwhile` is done while acting is computed."""
         row = self.collector.row
         chosen = self._act(row)
         meanwhile()
         action = np.asarray(chosen, float).reshape(self.arena.count, -1)
-        metrics = self._learn(row)
+        self._learn(row)
         outcome = self.collector.step(action)
         self.column += 1
-        return outcome, metrics
+        return outcome
 
     def _act(self, row: Row) -> Any:
         """What all robots do next, not fetched."""
         begins = self.column == self.plan.prefill
         if self.deputy is not None and (begins or self.column % self.plan.stride == 0):
+            self.settle()
             self.deputy.change()
         if self.column < self.plan.prefill:
             return self.collector.random(self.column)
@@ -113,25 +133,27 @@ class Trainer:
         )
         return chosen
 
-    def _learn(self, row: Row) -> Any:
+    def _learn(self, row: Row) -> None:
         """Wait, or take in what has waited and this row, then make the updates that are due."""
         if self.column % self.plan.stride:
             self.waiting.append(row)
-            return None
+            return
         rows, self.waiting = [*self.waiting, row], []
         count = self.plan.updates_at(self.column)
+        first, updates = np.int32(self.column + 1 - len(rows)), np.int32(self.updates)
+        self.settle()
+        self._learning = self._hand.submit(self._advance, count, rows, first, updates)
+        self.updates += count
+
+    def _advance(self, count: int, rows: list[Row], *counted: np.int32) -> None:
+        """In a thread: nobody else touches leaves, and what was told, until it has settled."""
         self._leaves, metrics, packed = self.programs.learn(
-            self._parts,
-            count,
-            self._leaves,
-            gathered(rows),
-            np.int32(self.column + 1 - len(rows)),
-            np.int32(self.updates),
+            self._parts, count, self._leaves, gathered(rows), *counted
         )
+        if count:
+            self._told.append(metrics)
         if self.deputy is not None:
             self.deputy.receive(packed)
-        self.updates += count
-        return metrics if count else None
 
     def tree(self) -> dict[str, Any]:
         """What a checkpoint holds; replay and waiting rows are found again among its rows."""
