@@ -36,7 +36,7 @@ train: setup  ## discover skills with a simulated A1, then see them (some minute
 BESIDE := tests/run/test_learns.py tests/run/test_keeps_distance.py tests/run/test_ablations.py \
 	tests/adapt tests/evaluate tests/repair tests/live/test_storm.py tests/live/test_stack.py \
 	tests/test_readme.py tests/emulator tests/live/test_riser.py tests/robot \
-	tests/run/test_collect.py tests/test_demo.py
+	tests/run/test_collect.py tests/run/test_lease.py tests/run/test_pack.py tests/test_demo.py
 HALF := .cache/beside.log
 # Threads of linear algebra spin and wait for each other where both cores are taken.
 test: export OPENBLAS_NUM_THREADS := 1
@@ -59,7 +59,7 @@ SOAK := tests/log tests/edges/test_damaged.py tests/gate/test_datagrams.py \
 	tests/gate/test_bound.py tests/run/test_resume.py tests/live/test_carrying.py tests/live/test_power_loss.py \
 	tests/live/test_stack.py tests/live/test_storm.py \
 	tests/run/test_keeps_distance.py tests/run/test_ablations.py tests/run/test_learns.py \
-	tests/run/test_pack.py tests/run/test_waiting.py tests/run/test_programs.py \
+	tests/run/test_lease.py tests/run/test_waiting.py tests/run/test_programs.py \
 	tests/evaluate/test_measure.py
 soak: export OPENBLAS_NUM_THREADS := 1
 soak: export URSA_SOAK := 1

@@ -1,8 +1,8 @@
 """What a finished run needs to be measured elsewhere: `python runs/pack.py RUN OUT`.
 
-For training on a machine that is only lent (runs/away.sh). A run of five seeds leaves gigabytes of
+For training on a machine that is only lent (runs/lease.py). A run of five seeds leaves gigabytes of
 checkpoints and rows; measuring asks for settings, diaries and agents, these cut to 16 bits a
-number. Writes OUT/rest.tgz and OUT/seed_K.tgz; unpacked into one folder they are a run again, for
+number. Writes OUT/seed_K.tgz; one or more of them unpacked into one folder are a run again, for
 `ursa evaluate`. A run that has not come to its end is refused.
 """
 
@@ -34,7 +34,7 @@ def halve(source: Path, target: Path) -> None:
 
 
 def pack(run: Path, out: Path, seeds: Sequence[int] | None = None) -> list[Path]:
-    """The archives: one for what all seeds share, one for each seed asked for (unset: all)."""
+    """The archives: one for each seed asked for (unset: all), with what all seeds share."""
     config = folder.config_of(run)
     every = range(config.seed, config.seed + config.seeds)
     places = [run / "agent" / f"seed_{seed}" for seed in (every if seeds is None else seeds)]
@@ -43,13 +43,12 @@ def pack(run: Path, out: Path, seeds: Sequence[int] | None = None) -> list[Path]
         if steps != config.train.steps:
             raise UserError(f"{place} is at {steps:,} of {config.train.steps:,} steps: wait for it")
     out.mkdir(parents=True, exist_ok=True)
-    made = [out / "rest.tgz"]
-    with tarfile.open(made[0], "w:gz") as archive:
-        for name in REST:
-            archive.add(run / name, name)
+    made = []
     for place in places:
         made.append(out / f"{place.name}.tgz")
         with tarfile.open(made[-1], "w:gz") as archive, tempfile.TemporaryDirectory() as room:
+            for name in REST:
+                archive.add(run / name, name)
             small = Path(room) / AGENT
             halve(place / AGENT, small)
             archive.add(small, f"agent/{place.name}/{AGENT}")

@@ -204,14 +204,17 @@ def test_robots_step_while_an_update_is_handed_over(robots, columns):
     assert free.is_set()
 
 
-def test_an_update_that_fails_ends_the_run_at_the_next_round():
-    trainer = Trainer(ALONE)
+@pytest.mark.parametrize(("robots", "columns"), [(1, 4), (4, 1)])
+def test_an_update_that_fails_ends_the_run_at_the_next_round(robots, columns):
+    """Also while robots still act at random and nobody waits for what it brings."""
+    shape = {"robots": robots, "length": 8 // robots}
+    trainer = Trainer(replace(ALONE, train=replace(ALONE.train, **shape)))
 
     def broken(*given):
         raise MemoryError("no room for an update")
 
     trainer.programs = replace(trainer.programs, learn=broken)
-    for _ in range(4):
+    for _ in range(columns):
         trainer.turn()
     for _ in range(2):  # and it is not forgotten, whoever asks
         with pytest.raises(MemoryError, match="no room"):

@@ -142,13 +142,14 @@ class Trainer:
         count = self.plan.updates_at(self.column)
         first, updates = np.int32(self.column + 1 - len(rows)), np.int32(self.updates)
         self.settle()
-        self._learning = self._hand.submit(self._advance, count, rows, first, updates)
+        # Gathered here: a task may fill the arrays of its rows anew when the robots step.
+        self._learning = self._hand.submit(self._advance, count, gathered(rows), first, updates)
         self.updates += count
 
-    def _advance(self, count: int, rows: list[Row], *counted: np.int32) -> None:
+    def _advance(self, count: int, rows: Row, *counted: np.int32) -> None:
         """In a thread: nobody else touches leaves, and what was told, until it has settled."""
         self._leaves, metrics, packed = self.programs.learn(
-            self._parts, count, self._leaves, gathered(rows), *counted
+            self._parts, count, self._leaves, rows, *counted
         )
         if count:
             self._told.append(metrics)
@@ -172,6 +173,7 @@ class Trainer:
 
     def restore(self, tree: dict[str, Any], rows: Any) -> None:
         """Continue from a checkpoint's tree and the rows of its segments."""
+        self.settle()
         if self.deputy is not None:
             self.deputy.receive(tree["deputy"])
             self.deputy.change()
