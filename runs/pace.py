@@ -9,7 +9,7 @@ from statistics import fmean, median
 
 RECENT = 4  # pieces: who shares a machine gets faster when another leaves
 FEWEST = 3  # pieces: one of the first holds minutes in which something is compiled
-NEARLY = 120.0  # s: who needs no more than this is let end
+SILENT = 10  # pieces without a line, and two minutes: nothing tells any more
 
 
 def left(run: Path, now: float) -> tuple[int, float, float]:
@@ -25,20 +25,22 @@ def left(run: Path, now: float) -> tuple[int, float, float]:
         return 0, math.inf, math.inf
     pace = median((b["time"] - a["time"]) / (b["step"] - a["step"]) for a, b in pieces)
     before, last = pieces[-1]
+    piece, since = pace * (last["step"] - before["step"]), now - last["time"]
+    if since > max(120.0, SILENT * piece):
+        return last["step"], pace, math.inf
     steps = json.loads((run / "config.json").read_text())["train"]["steps"]
-    since = min(now - last["time"], pace * (last["step"] - before["step"]))
-    return last["step"], pace, pace * (steps - last["step"]) - since
+    return last["step"], pace, pace * (steps - last["step"]) - min(since, piece)
 
 
 def spare(needed: Mapping[str, float], first: str, seconds: float) -> str | None:
-    """Whom to let go so that the others end in time: the last name, but for `first`; or nobody.
+    """Whom to let go so that others end in time: the last who is late, but for `first`; or nobody.
 
     `needed` are the seconds that each needs at its pace, most wanted first. Who ends leaves its
     share of the machine to the others: if they can use it, the last of them ends after the mean of
-    `needed`. Only when even that is too late does somebody have to go, and a pace of all must be
+    `needed`. Only when even that is too late does somebody have to go, and what all need must be
     known by then.
     """
-    if not needed or not fmean(needed.values()) > seconds or math.inf in needed.values():
+    if not needed or math.inf in needed.values() or fmean(needed.values()) <= seconds:
         return None
-    late = [name for name, it in needed.items() if name != first and it > NEARLY]
+    late = [name for name, it in needed.items() if name != first and it > seconds]
     return late[-1] if late else None

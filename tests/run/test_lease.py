@@ -37,7 +37,7 @@ out.mkdir(parents=True)
 lines = [{"step": 1000 * i, "time": time.time() + 1000 * pace * (i - 4)} for i in range(5)]
 (out / "metrics.jsonl").write_text("".join(json.dumps(line) + "\\n" for line in lines))
 share, mps = map(os.environ.get, ("XLA_PYTHON_CLIENT_MEM_FRACTION", "CUDA_MPS_PIPE_DIRECTORY"))
-print("pid", os.getpid(), "share", share, "mps", mps, flush=True)
+print("pid", os.getpid(), "share", share, "mps", mps, "on", os.environ["JAX_PLATFORMS"], flush=True)
 time.sleep(float(told["--for"]))
 print("the end", flush=True)
 sys.exit(int(told.get("--status", 0)))
@@ -97,13 +97,13 @@ def lease(tmp_path):
 
     yield call
     for log in home.glob("*.log"):
-        for pid in re.findall(r"^pid (\d+)", log.read_text(), re.MULTILINE):
+        for pid in re.findall(rb"^pid (\d+)", log.read_bytes(), re.MULTILINE):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(int(pid), signal.SIGKILL)
 
 
 def brought(place):
-    return sorted(str(path.relative_to(place)) for path in place.rglob("*.tgz"))
+    return sorted(str(path.relative_to(place)) for path in place.glob("*/*.tgz"))
 
 
 def test_trainings_outlive_the_call_and_whoever_dies_is_told_while_the_others_go_on(
@@ -149,10 +149,12 @@ def test_the_last_makes_room_and_the_first_never(lease, tmp_path):
     jobs = (f"first: {slow} 8", f"second: {slow} 60 --deaf yes", f"third: {slow} 60")
     told = lease("out", *jobs, lease=0, LOOK="1", PATIENCE="1")
     assert told.returncode == 0, told.stdout + told.stderr
-    states = json.loads((tmp_path / "home" / "told.json").read_text())
+    told = json.loads((tmp_path / "home" / "told.json").read_text())
+    states = {name: it["state"] for name, it in told.items()}
     assert states == {"first": "packed", "second": "let go (-9)", "third": "let go (130)"}
-    log = (tmp_path / "home" / "keeper.log").read_text()
-    assert log.index('"third": "leaving"') < log.index('"second": "leaving"')
+    log = (tmp_path / "home" / ".keeper.log").read_text()
+    leaving = '"{}": {{"state": "leaving"'.format
+    assert log.index(leaving("third")) < log.index(leaving("second"))
     assert brought(tmp_path / "out") == ["first/seed_0.tgz"]
 
 
@@ -163,26 +165,67 @@ def test_who_cannot_be_packed_is_told(lease, tmp_path):
     assert "wait for it" in told.stdout
 
 
-def test_without_its_keeper_a_training_is_told_to_be_alone(lease, tmp_path):
-    lease("out", "long: --for 30", seconds=1)
-    home = str(tmp_path / "home")
+def test_a_keeper_that_dies_is_replaced_and_its_trainings_go_on(lease, tmp_path):
+    """One is training then, one has been packed, one has ended while nobody kept it."""
+    jobs = ("long: --for 9", "short: --for 0", "alone: --for 5")
+    assert lease("out", *jobs, seconds=3).returncode == 0
+    home = tmp_path / "home"
     found = subprocess.run(
         ["pgrep", "-f", f"keeper.py {home}"], capture_output=True, text=True, check=True
     )
     os.kill(int(found.stdout), signal.SIGKILL)
+    time.sleep(4)
+    told = lease("out")
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert "a keeper is started" in told.stdout
+    assert brought(tmp_path / "out") == [
+        f"{name}/seed_0.tgz" for name in ("alone", "long", "short")
+    ]
+    assert [(home / f"{name}.log").read_text().count("pid") for name in ("long", "alone")] == [1, 1]
+
+
+def test_a_job_that_cannot_be_brought_home_does_not_end_the_others(lease, tmp_path):
+    lease("out", "first: --for 0", "second: --for 3", seconds=0)
+    (tmp_path / "home" / "packed").write_text("in the way")
     told = lease("out")
     assert told.returncode == 1
-    assert "nobody keeps it" in told.stdout
+    assert told.stdout.count("not packed ([Errno") >= 2
+    assert "the end" in (tmp_path / "home" / "second.log").read_text()
+
+
+def test_what_cannot_be_read_hides_nobody(lease, tmp_path):
+    lease("out", "first: --for 3 --status 3", "second: --for 3", seconds=1)
+    (tmp_path / "home" / "first.log").write_bytes(b"\xff why\n")
+    (tmp_path / "home" / "outputs" / "first" / "metrics.jsonl").write_text("{damaged}\n")
+    told = lease("out", seconds=0)
+    assert "first: training, nothing to read" in told.stdout
+    assert "second: training, 4,000 steps" in told.stdout
+    assert "why" in lease("out").stdout
+
+
+def test_diaries_come_home_of_those_who_do_not(lease, tmp_path):
+    lease("out", "long: --for 30", seconds=2)
+    with tarfile.open(tmp_path / "out" / "diaries.tgz") as archive:
+        names = archive.getnames()
+    assert {"long.log", ".keeper.log", "outputs/long/metrics.jsonl"} <= set(names)
+
+
+def test_without_libraries_it_says_where_they_come_from(lease, tmp_path):
+    words = tmp_path / "checkout" / "runs" / "words.py"
+    words.write_text("import a_library_that_is_missing\n")
+    told = lease("out", "one: --for 0")
+    assert (told.returncode, "run runs/carry.sh" in told.stderr) == (2, True)
 
 
 def test_programs_share_a_gpu(lease, tmp_path):
     server = tmp_path / "nvidia-cuda-mps-control"
     server.write_text(f'#!/bin/sh\necho "$*" > {tmp_path}/asked\n')
     server.chmod(0o755)
-    lease("out", "one: --for 0", "two: --for 0", PATH=f"{tmp_path}:{os.environ['PATH']}")
+    settings = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "JAX_PLATFORMS": ""}
+    lease("out", "one: --for 0", "two: --for 0", **settings)
     assert (tmp_path / "asked").read_text() == "-d\n"
     log = (tmp_path / "home" / "two.log").read_text()
-    assert f"share 0.40 mps {tmp_path}/home/mps\n" in log
+    assert f"share 0.40 mps {tmp_path}/home/mps on cuda,cpu\n" in log
 
 
 def test_a_job_is_a_seed_of_a_question_or_any_words(monkeypatch):
@@ -234,7 +277,7 @@ def test_minutes_in_which_something_is_compiled_are_no_pace(monkeypatch, tmp_pat
     assert [told(count)[1] for count in (1, 2, 3)] == [math.inf] * 3
     assert told(4) == pytest.approx((4000, 4e-3, 16 * 4 - 4))
     assert told(5) == pytest.approx((5000, 4e-3, 15 * 4))
-    assert left(tmp_path, 1000)[2] == 15 * 4 - 4  # a line is overdue: as if it came now
+    assert left(tmp_path, 140)[2] == 15 * 4 - 4  # a line is overdue: as if it came now
 
 
 def test_a_pace_is_that_of_the_four_newest_pieces(monkeypatch, tmp_path):
@@ -251,12 +294,22 @@ def test_nobody_makes_room_while_the_share_of_who_ends_may_be_enough(monkeypatch
     """1,800, 1,800 and 900 s at the present paces: 1,500 of the whole machine's."""
     spare = loaded("pace", monkeypatch).spare
     needed = {"a": 1800.0, "b": 1800.0, "c": 900.0}
-    assert spare(needed, "a", 1501) is None
-    assert spare(needed, "a", 1499) == "c"
-    assert spare(needed | {"c": 100.0}, "a", 1000) == "b"  # c ends within two minutes
-    assert spare(needed | {"c": math.inf}, "a", 1000) is None  # not known yet
-    assert spare({"a": 1800.0, "c": 100.0}, "a", 0) is None
+    assert spare(needed, "a", 1500) is None
+    assert spare(needed, "a", 1499) == "b"  # c would end in time
+    assert spare(needed, "a", 800) == "c"
+    assert spare(needed | {"c": math.inf}, "a", 1000) is None  # not known
+    assert spare({"a": 1800.0, "b": 300.0, "c": 300.0}, "a", 750) is None  # nobody is late but a
     assert spare({}, "a", 0) is None
+
+
+def test_who_says_nothing_for_long_has_no_end(monkeypatch, tmp_path):
+    """Pieces of 30 s: the tenth is over after 300 s."""
+    left = loaded("pace", monkeypatch).left
+    (tmp_path / "config.json").write_text('{"train": {"steps": 20000}}')
+    text = "".join(json.dumps({"step": 1000 * i, "time": 30 * i}) + "\n" for i in range(5))
+    (tmp_path / "metrics.jsonl").write_text(text)
+    assert left(tmp_path, 120 + 300)[2] == 16 * 30 - 30
+    assert left(tmp_path, 120 + 301)[2] == math.inf
 
 
 @pytest.mark.soak  # two programs of their own are compiled
