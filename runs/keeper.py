@@ -18,9 +18,8 @@ from pathlib import Path
 
 import pace
 
-LOOK = float(
-    os.environ.get("LOOK", "100")
-)  # s between looks: a pace needs time to tell of a change
+# s between looks at who is late: a pace needs time to tell of a change.
+LOOK = float(os.environ.get("LOOK", "100"))
 # s in which who was let go may save and end. A GPU that others share does not like sudden deaths.
 PATIENCE = float(os.environ.get("PATIENCE", "120"))
 # What a job is at -> what has happened when it ends with a status that is not 0.

@@ -133,18 +133,26 @@ def bring_diaries(home: Path, out: Path) -> None:
     new.rename(out / "diaries.tgz")
 
 
+def carry_home(home: Path, out: Path, *, diaries: bool) -> None:
+    """What there is; what cannot be is told and tried again, for a call that ends loses more."""
+    try:
+        bring(home, out)
+        if diaries:
+            bring_diaries(home, out)
+    except OSError as error:  # a file that is being replaced, a full disk
+        print(f"not brought home: {error}", flush=True)
+
+
 def watch(home: Path, out: Path, until: float) -> None:
     """Until all have ended or the time is over."""
     told, again, revived = {}, time.monotonic() + MINUTE, time.monotonic()
     while True:
-        bring(home, out)
-        over = time.monotonic() >= until
-        if (now := states(home)) != told or time.monotonic() >= again:
+        over = time.monotonic() >= until or not unfinished(home)
+        if news := (now := states(home)) != told or over or time.monotonic() >= again:
             told, again = now, time.monotonic() + MINUTE
             tell(home)
-            bring_diaries(home, out)
-        if over or not unfinished(home):
-            bring(home, out)
+        carry_home(home, out, diaries=news)
+        if over:
             return
         if not kept(home) and time.monotonic() >= revived:
             print(f"a keeper is started\n{_end(home / '.keeper.log')}", flush=True)

@@ -210,6 +210,14 @@ def test_diaries_come_home_of_those_who_do_not(lease, tmp_path):
     assert {"long.log", ".keeper.log", "outputs/long/metrics.jsonl"} <= set(names)
 
 
+def test_a_call_goes_on_where_something_cannot_be_brought_home(lease, tmp_path):
+    (tmp_path / "out" / ".diaries").mkdir(parents=True)  # in the way
+    told = lease("out", "one: --for 3")
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert "not brought home: [Errno" in told.stdout
+    assert brought(tmp_path / "out") == ["one/seed_0.tgz"]
+
+
 def test_without_libraries_it_says_where_they_come_from(lease, tmp_path):
     words = tmp_path / "checkout" / "runs" / "words.py"
     words.write_text("import a_library_that_is_missing\n")
